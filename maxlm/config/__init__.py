@@ -1,0 +1,42 @@
+"""Configuration: the fields and their checks, config files, and command-line overrides."""
+
+from maxlm.config.command_line import (
+    Parser,
+    load_config_file,
+    resolve_config,
+    run_command,
+    split_overrides,
+)
+from maxlm.config.schema import (
+    ConfigError,
+    build,
+    describe,
+    from_config_dict,
+    override,
+    setting,
+    to_config_dict,
+    to_plain,
+)
+from maxlm.config.trainer import (
+    MESH_AXES,
+    CheckpointConfig,
+    Config,
+    DataConfig,
+    EvalsConfig,
+    ModelConfig,
+    OptimizerConfig,
+    ParallelConfig,
+    PrecisionConfig,
+    RunConfig,
+    ScheduleConfig,
+    TelemetryConfig,
+    TokenSource,
+)
+
+__all__ = [
+    "MESH_AXES", "CheckpointConfig", "Config", "ConfigError", "DataConfig", "EvalsConfig",
+    "ModelConfig", "OptimizerConfig", "ParallelConfig", "Parser", "PrecisionConfig", "RunConfig",
+    "ScheduleConfig", "TelemetryConfig", "TokenSource", "build", "describe", "from_config_dict",
+    "load_config_file", "override", "resolve_config", "run_command", "setting", "split_overrides",
+    "to_config_dict", "to_plain",
+]

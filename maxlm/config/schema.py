@@ -1,0 +1,288 @@
+"""Frozen dataclasses as the one place for configuration fields, and the ConfigDict face over them.
+
+A section is a frozen dataclass whose fields are made with `setting(...)`: default, help text and
+bounds in one line. From it come the locked `ConfigDict` that a config file returns, the typed
+parsing of `--config.section.field=value`, the checks, and the help text. Every mistake is a
+`ConfigError`: one line that names the field and what would be right.
+"""
+
+import dataclasses
+import difflib
+import json
+import math
+import types
+import typing
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import ml_collections
+
+T = TypeVar("T")
+
+
+class ConfigError(ValueError):
+    """A setting the user gave cannot be used; the message names it and the fix."""
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    choices: Sequence[Any] | None = None,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    above: float | None = None,
+) -> Any:
+    """One field of a section.
+
+    Args:
+      default: value when the config file says nothing. A dataclass instance makes a sub-section.
+      help: one sentence, with the unit.
+      choices: the only values allowed.
+      minimum, maximum: inclusive bounds of a number.
+      above: exclusive lower bound of a number.
+    """
+    metadata = {
+        "help": help,
+        "choices": tuple(choices) if choices is not None else None,
+        "minimum": minimum,
+        "maximum": maximum,
+        "above": above,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def suggestion(name: str, valid: Iterable[str]) -> str:
+    """`did you mean 'x'?` for the nearest valid name, or the list of them when none is near."""
+    valid = sorted(valid)
+    near = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"valid names: {', '.join(valid)}"
+
+
+def _type_name(kind: Any) -> str:
+    if dataclasses.is_dataclass(kind):
+        return f"a table with fields {', '.join(f.name for f in dataclasses.fields(kind))}"
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(_type_name(option) for option in typing.get_args(kind))
+    if origin is tuple:
+        return f"a list of {_type_name(typing.get_args(kind)[0])}"
+    if kind is type(None):
+        return "None"
+    return {int: "an integer", float: "a number", bool: "True or False", str: "a text"}.get(
+        kind, str(kind)
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _convert(value: Any, kind: Any, path: str) -> Any:
+    """`value` as `kind` (a dataclass, scalar, optional, union or homogeneous tuple type)."""
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        failures = []
+        for option in typing.get_args(kind):
+            try:
+                return _convert(value, option, path)
+            except ConfigError as error:
+                failures.append(error)
+        # A table that fits one option but for a field inside it: that inner message is the useful.
+        deep = [e for e in failures if not str(e).startswith(f"{path}:")]
+        raise deep[0] if deep else _wrong_type(path, kind, value)
+    if origin is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise _wrong_type(path, kind, value)
+        item = typing.get_args(kind)[0]
+        return tuple(_convert(v, item, f"{path}[{i}]") for i, v in enumerate(value))
+    if dataclasses.is_dataclass(kind):
+        if isinstance(value, kind):
+            value = {f.name: getattr(value, f.name) for f in dataclasses.fields(kind)}
+        if isinstance(value, ml_collections.ConfigDict):
+            value = {key: value[key] for key in value}
+        if not isinstance(value, dict):
+            raise _wrong_type(path, kind, value)
+        return build(kind, value, path)
+    if kind is type(None):
+        if value is None:
+            return None
+    elif kind is float:
+        if _is_number(value):
+            return float(value)
+    elif kind is int:
+        if _is_number(value) and int(value) == value and math.isfinite(value):
+            return int(value)
+    elif isinstance(value, kind):
+        return value
+    raise _wrong_type(path, kind, value)
+
+
+def _wrong_type(path: str, kind: Any, value: Any) -> ConfigError:
+    return ConfigError(f"{path}: expected {_type_name(kind)}, got {value!r}")
+
+
+def _check_bounds(value: Any, field: dataclasses.Field, path: str) -> None:
+    rules = field.metadata
+    choices = rules.get("choices")
+    if choices is not None and value not in choices:
+        hint = suggestion(str(value), [str(choice) for choice in choices])
+        raise ConfigError(f"{path}: {value!r} is not one of {', '.join(map(str, choices))}; {hint}")
+    if not _is_number(value):
+        return
+    if math.isnan(value):
+        raise ConfigError(f"{path}: must be a number, got nan")
+    if rules.get("minimum") is not None and value < rules["minimum"]:
+        raise ConfigError(f"{path}: must be at least {rules['minimum']}, got {value}")
+    if rules.get("maximum") is not None and value > rules["maximum"]:
+        raise ConfigError(f"{path}: must be at most {rules['maximum']}, got {value}")
+    if rules.get("above") is not None and value <= rules["above"]:
+        raise ConfigError(f"{path}: must be above {rules['above']}, got {value}")
+
+
+def build(kind: type[T], values: dict[str, Any], path: str = "config") -> T:
+    """A checked instance of the dataclass `kind` from plain values.
+
+    Args:
+      kind: a frozen dataclass; its optional `check(self, path)` method sees the finished instance
+        and raises `ConfigError` for combinations that cannot be.
+      values: field name -> plain value, nested for sub-sections. Missing fields take the default.
+      path: dotted name of this table, for messages.
+
+    Raises:
+      ConfigError: unknown field, wrong type, out of range.
+    """
+    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for name in values:
+        if name not in fields:
+            raise ConfigError(f"{path}.{name}: no such field; {suggestion(name, fields)}")
+    hints = typing.get_type_hints(kind)
+    final: dict[str, Any] = {}
+    for name, field in fields.items():
+        if name not in values:
+            if field.default is dataclasses.MISSING:
+                raise ConfigError(f"{path}.{name}: must be set ({field.metadata.get('help', '')})")
+            continue
+        final[name] = _convert(values[name], hints[name], f"{path}.{name}")
+        _check_bounds(final[name], field, f"{path}.{name}")
+    instance = kind(**final)
+    check = getattr(instance, "check", None)
+    if check is not None:
+        check(path)
+    return instance
+
+
+def to_plain(value: Any) -> Any:
+    """Dataclasses and tuples as dicts and lists, ready for JSON."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [to_plain(item) for item in value]
+    return value
+
+
+def to_config_dict(instance: Any) -> ml_collections.ConfigDict:
+    """The locked `ConfigDict` of a dataclass instance: fields can be changed, none added."""
+
+    def face(value: Any) -> Any:
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            # Without type safety here: `build` checks types and can name the right one.
+            table = ml_collections.ConfigDict(type_safe=False)
+            for field in dataclasses.fields(value):
+                table[field.name] = face(getattr(value, field.name))
+            return table
+        if isinstance(value, tuple):
+            return tuple(to_plain(item) for item in value)
+        return value
+
+    return face(instance).lock()
+
+
+def from_config_dict(kind: type[T], config: ml_collections.ConfigDict, path: str = "config") -> T:
+    """The checked dataclass of a `ConfigDict` that a config file returned; see `build`."""
+    return _convert(config, kind, path)
+
+
+def _parse_text(text: str, kind: Any, path: str) -> Any:
+    """A command-line value: JSON for lists and tables, Python's words for the scalars."""
+    options = typing.get_args(kind) if typing.get_origin(kind) in (
+        typing.Union, types.UnionType) else (kind,)
+    if text.lower() in ("none", "null") and type(None) in options:
+        return None
+    nested = [o for o in options if typing.get_origin(o) is tuple or dataclasses.is_dataclass(o)]
+    if nested and text[:1] in "[{":
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ConfigError(f"{path}: not valid JSON ({error})") from None
+    if bool in options and text.lower() in ("true", "false", "1", "0"):
+        return text.lower() in ("true", "1")
+    if int in options or float in options:
+        try:
+            return int(text) if int in options and float not in options else float(text)
+        except ValueError:
+            try:  # 1e6 is a fine way to write an integer.
+                return float(text)
+            except ValueError:
+                pass
+    if str in options:
+        return text
+    raise _wrong_type(path, kind, text)
+
+
+def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str) -> None:
+    """Sets one field of a locked config from the command line.
+
+    Args:
+      config: what the config file returned, changed in place.
+      kind: the dataclass it was built from.
+      name: dotted field name without the leading `config.`, for example `run.steps`.
+      text: the value as typed.
+
+    Raises:
+      ConfigError: unknown name (with the nearest valid one) or a value of the wrong type.
+    """
+    table: Any = config
+    parts = name.split(".")
+    for depth, part in enumerate(parts):
+        path = ".".join(["config", *parts[: depth + 1]])
+        hints = typing.get_type_hints(kind)
+        if part not in hints:
+            names = list(hints)
+            if len(parts) == 1:  # `--config.steps`: point at the section that has it.
+                homes = [s for s, k in hints.items() if dataclasses.is_dataclass(k)
+                         and part in typing.get_type_hints(k)]
+                if homes:
+                    raise ConfigError(f"{path}: no such field; did you mean '{homes[0]}.{part}'?")
+            raise ConfigError(f"{path}: no such field; {suggestion(part, names)}")
+        if depth == len(parts) - 1:
+            if dataclasses.is_dataclass(hints[part]):
+                inner = ", ".join(typing.get_type_hints(hints[part]))
+                raise ConfigError(f"{path}: is a section; set one of its fields: {inner}")
+            value = _parse_text(text, hints[part], path)
+            field = next(f for f in dataclasses.fields(kind) if f.name == part)
+            value = _convert(value, hints[part], path)
+            _check_bounds(value, field, path)
+            with config.unlocked():
+                table[part] = to_plain(value) if isinstance(value, tuple) else value
+            return
+        if not dataclasses.is_dataclass(hints[part]):
+            raise ConfigError(f"{path}: is a value, not a section")
+        table, kind = table[part], typing.cast(type, hints[part])
+
+
+def describe(kind: type, prefix: str = "config") -> str:
+    """Every field with its type, default and help, for `--help`."""
+    lines = []
+    hints = typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        name = f"{prefix}.{field.name}"
+        if dataclasses.is_dataclass(hints[field.name]):
+            lines.append(f"\n  {name}")
+            lines.append(describe(typing.cast(type, hints[field.name]), name))
+            continue
+        rules = field.metadata
+        choices = f", one of {'|'.join(map(str, rules['choices']))}" if rules.get("choices") else ""
+        default = "required" if field.default is dataclasses.MISSING else repr(field.default)
+        lines.append(f"    --{name}={default}{choices}\n        {rules.get('help', '')}")
+    return "\n".join(lines)

@@ -1,0 +1,223 @@
+"""The fields of a training run: a frozen dataclass per section, with defaults and checks."""
+
+import dataclasses
+import math
+
+import ml_collections
+
+from maxlm.config import schema
+from maxlm.config.schema import ConfigError, setting
+
+# The mesh axes, in the order of the device array: slow links first. See docs/architecture.md.
+MESH_AXES = ("data", "stage", "fsdp", "expert", "context", "tensor")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """How long, from which seed."""
+
+    steps: int = setting(1000, "optimizer steps of the whole run", minimum=1)
+    seed: int = setting(0, "seed of initial weights and data order", minimum=0, maximum=2**31 - 1)
+    accumulation_steps: int = setting(
+        1, "microbatches a step is computed in; the batch size is the sum of them", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """A decoder: RMSNorm, RoPE, grouped-query attention, SwiGLU (Llama, arXiv:2302.13971)."""
+
+    vocab_size: int = setting(
+        32000, "rows of the embedding; at least the tokenizer's vocabulary", minimum=2)
+    num_layers: int = setting(2, "transformer blocks", minimum=1)
+    embed_dim: int = setting(128, "width of the residual stream", minimum=1)
+    num_heads: int = setting(4, "query heads", minimum=1)
+    num_kv_heads: int = setting(4, "key and value heads; divides num_heads", minimum=1)
+    head_dim: int = setting(32, "width of one head; even, because RoPE rotates pairs", minimum=2)
+    mlp_dim: int = setting(352, "inner width of the feed-forward layer", minimum=1)
+    tie_embeddings: bool = setting(False, "the output head is the transposed embedding")
+    rope_theta: float = setting(10000.0, "base of the RoPE wavelengths (arXiv:2104.09864)", above=0)
+    norm_epsilon: float = setting(1e-5, "added to the mean square in RMSNorm", above=0)
+    init_std: float = setting(
+        0.02, "standard deviation of initial weights; residual outputs use it over sqrt(2 layers)",
+        above=0)
+    attention: str = setting(
+        "reference", "attention implementation (see maxlm/kernels)", choices=("reference",))
+    remat: str = setting(
+        "none", "what the backward pass recomputes: none (all saved), dots (matmul outputs saved), "
+        "full (only block inputs saved)", choices=("none", "dots", "full"))
+    scan_layers: bool = setting(
+        True, "compile one block and loop over it; False unrolls: slower to compile, faster on CPU")
+    loss_chunk: int = setting(
+        1024, "tokens per chunk of the cross-entropy; the full logits never exist", minimum=1)
+
+    def check(self, path: str) -> None:
+        if self.num_heads % self.num_kv_heads:
+            raise ConfigError(f"{path}.num_kv_heads: {self.num_kv_heads} does not divide "
+                              f"num_heads {self.num_heads}")
+        if self.head_dim % 2:
+            raise ConfigError(f"{path}.head_dim: must be even for RoPE, got {self.head_dim}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TokenSource:
+    """One entry of a data mixture."""
+
+    path: str = setting(dataclasses.MISSING, "directory that data_beam.tokenize wrote")
+    source: str | None = setting(None, "one source inside it; None for all, by their tokens")
+    weight: float = setting(1.0, "share of training tokens, relative to the other entries", above=0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """What is read, and how rows are made of documents."""
+
+    tokens: str | tuple[TokenSource, ...] = setting(
+        "", "directory of data_beam.tokenize, or a list of {path, source, weight}")
+    split: str = setting("train", "split to train on")
+    sequence_length: int = setting(256, "tokens in a row", minimum=2)
+    batch_size: int = setting(8, "rows in a step over all devices", minimum=1)
+    packing: str = setting(
+        "concat", "concat: every token used once, documents cut at row ends; best_fit: no document "
+        "cut unless longer than a row, rest of the row padded", choices=("concat", "best_fit"))
+    epochs: int | None = setting(
+        None, "stop with an error before a source repeats more often; None repeats freely",
+        minimum=1)
+    workers: int = setting(
+        0, "processes that prepare batches ahead; 0 prepares them in threads", minimum=0)
+    prefetch: int = setting(4, "batches prepared ahead of the step", minimum=1)
+    verify: bool = setting(True, "compare the checksum of each shard with its manifest at start")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+    """AdamW (arXiv:1711.05101)."""
+
+    name: str = setting("adamw", "optimizer", choices=("adamw",))
+    beta1: float = setting(0.9, "decay of the mean of gradients", minimum=0, maximum=0.9999999)
+    beta2: float = setting(0.95, "decay of the mean square", minimum=0, maximum=0.9999999)
+    epsilon: float = setting(1e-8, "added to the root of the mean square", above=0)
+    weight_decay: float = setting(
+        0.1, "decoupled decay, times the learning rate; matrices only, not norms", minimum=0)
+    clip_norm: float = setting(
+        1.0, "largest global norm of the gradient; longer ones are scaled down", above=0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScheduleConfig:
+    """Learning rate over steps: linear warm-up, then the named curve."""
+
+    name: str = setting("cosine", "curve after warm-up", choices=("cosine", "constant"))
+    learning_rate: float = setting(3e-4, "peak learning rate", minimum=0)
+    warmup_steps: int = setting(
+        100, "steps of linear warm-up; step k of them (from 0) uses peak * (k+1)/warmup", minimum=0)
+    final_fraction: float = setting(
+        0.1, "learning rate of the last step over the peak", minimum=0, maximum=1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PrecisionConfig:
+    """Dtypes. Master weights, norms, softmax, router and loss are float32 whatever is set here."""
+
+    compute: str = setting(
+        "float32", "dtype of matmul inputs and activations", choices=("float32", "bfloat16"))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ParallelConfig:
+    """One size per mesh axis; one of them may be -1: whatever devices are left."""
+
+    data: int = setting(-1, "replicas that share nothing but gradients", minimum=-1)
+    stage: int = setting(1, "pipeline stages", choices=(1,))
+    fsdp: int = setting(1, "devices over which batch and parameters are both split", minimum=-1)
+    expert: int = setting(1, "devices over which experts are split", choices=(1,))
+    context: int = setting(1, "devices over which a sequence is split", choices=(1,))
+    tensor: int = setting(1, "devices over which heads and inner widths are split", minimum=-1)
+
+    def check(self, path: str) -> None:
+        sizes = {axis: getattr(self, axis) for axis in MESH_AXES}
+        for axis, size in sizes.items():
+            if size == 0:
+                raise ConfigError(f"{path}.{axis}: must be at least 1, or -1 for what is left")
+        free = [axis for axis, size in sizes.items() if size == -1]
+        if len(free) > 1:
+            raise ConfigError(f"{path}.{free[1]}: only one axis may be -1, and {free[0]} is too")
+
+    def sizes(self, device_count: int) -> dict[str, int]:
+        """Axis name -> size for this many devices, in mesh order.
+
+        Raises:
+          ConfigError: the sizes do not multiply to the device count.
+        """
+        sizes = {axis: getattr(self, axis) for axis in MESH_AXES}
+        fixed = math.prod(size for size in sizes.values() if size != -1)
+        shape = " x ".join(f"{axis} {size}" for axis, size in sizes.items() if size != 1)
+        for axis, size in sizes.items():
+            if size == -1:
+                if device_count % fixed:
+                    raise ConfigError(f"config.parallel.{axis}: {device_count} devices cannot be "
+                                      f"divided by the other axes ({shape})")
+                sizes[axis] = device_count // fixed
+        if math.prod(sizes.values()) != device_count:
+            raise ConfigError(f"config.parallel: {shape or 'all axes 1'} needs "
+                              f"{math.prod(sizes.values())} devices, but there are {device_count}; "
+                              "set one axis to -1 to use what is left")
+        return sizes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointConfig:
+    """When to save. The last step is always saved."""
+
+    every_steps: int = setting(100, "steps between checkpoints; 0 for none by steps", minimum=0)
+    every_minutes: float = setting(
+        30.0, "minutes between checkpoints; 0 for none by time", minimum=0)
+    keep: int = setting(3, "newest checkpoints kept", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvalsConfig:
+    """Held-out loss during training."""
+
+    every_steps: int = setting(
+        1000, "steps between evaluations; 0 for none. The first and last step are evaluated too",
+        minimum=0)
+    batches: int = setting(
+        16, "batches of data.batch_size rows per evaluation, the same ones each time", minimum=1)
+    split: str = setting("validation", "split to evaluate on")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TelemetryConfig:
+    """What is reported."""
+
+    log_every: int = setting(1, "steps between rows of metrics.jsonl", minimum=1)
+    console_seconds: float = setting(
+        2.0, "seconds between lines on the console; 0 prints every logged step", minimum=0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+    """A training run."""
+
+    run: RunConfig = setting(RunConfig(), "length and seed")
+    model: ModelConfig = setting(ModelConfig(), "the network")
+    data: DataConfig = setting(DataConfig(), "the tokens")
+    optimizer: OptimizerConfig = setting(OptimizerConfig(), "the update rule")
+    schedule: ScheduleConfig = setting(ScheduleConfig(), "the learning rate")
+    precision: PrecisionConfig = setting(PrecisionConfig(), "dtypes")
+    parallel: ParallelConfig = setting(ParallelConfig(), "the device mesh")
+    checkpoint: CheckpointConfig = setting(CheckpointConfig(), "saving")
+    evals: EvalsConfig = setting(EvalsConfig(), "held-out loss")
+    telemetry: TelemetryConfig = setting(TelemetryConfig(), "reports")
+
+    def check(self, path: str) -> None:
+        if self.data.batch_size % self.run.accumulation_steps:
+            raise ConfigError(f"{path}.run.accumulation_steps: {self.run.accumulation_steps} does "
+                              f"not divide data.batch_size {self.data.batch_size}")
+        if self.schedule.warmup_steps > self.run.steps:
+            raise ConfigError(f"{path}.schedule.warmup_steps: {self.schedule.warmup_steps} is more "
+                              f"than run.steps {self.run.steps}")
+
+    def to_config_dict(self) -> ml_collections.ConfigDict:
+        """The locked face that config files return."""
+        return schema.to_config_dict(self)

