@@ -2,6 +2,7 @@
 
 from maxlm.config.command_line import (
     Parser,
+    RunFailure,
     load_config_file,
     resolve_config,
     run_command,
@@ -17,6 +18,7 @@ from maxlm.config.schema import (
     to_config_dict,
     to_plain,
 )
+from maxlm.config.shrink import shrink, variant
 from maxlm.config.trainer import (
     MESH_AXES,
     CheckpointConfig,
@@ -36,7 +38,7 @@ from maxlm.config.trainer import (
 __all__ = [
     "MESH_AXES", "CheckpointConfig", "Config", "ConfigError", "DataConfig", "EvalsConfig",
     "ModelConfig", "OptimizerConfig", "ParallelConfig", "Parser", "PrecisionConfig", "RunConfig",
-    "ScheduleConfig", "TelemetryConfig", "TokenSource", "build", "describe", "from_config_dict",
-    "load_config_file", "override", "resolve_config", "run_command", "setting", "split_overrides",
-    "to_config_dict", "to_plain",
+    "RunFailure", "ScheduleConfig", "TelemetryConfig", "TokenSource", "build", "describe",
+    "from_config_dict", "load_config_file", "override", "resolve_config", "run_command", "setting",
+    "shrink", "split_overrides", "to_config_dict", "to_plain", "variant",
 ]

@@ -1,8 +1,10 @@
 """`--config=path.py`, `--config.section.field=value`, and errors as one line, for every command."""
 
 import argparse
+import dataclasses
 import importlib.util
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -22,13 +24,17 @@ def load_config_file(argument: str) -> ml_collections.ConfigDict:
       argument: `path.py`, or `path.py:text` to call `get_config(text)`.
 
     Raises:
-      ConfigError: no such file, no `get_config`, or something else than a ConfigDict comes back.
+      ConfigError: no such file, no `get_config`, a mistake inside the file (with its line), or
+        something else than a ConfigDict comes back.
     """
     name, colon, text = argument.partition(".py:")
     path = Path(name + ".py" if colon else name)
     if not path.is_file():
+        if path.is_dir():
+            names = ", ".join(sorted(p.name for p in path.glob("*.py"))) or "no config files"
+            raise ConfigError(f"--config: {str(path)!r} is a directory; it holds {names}")
         near = sorted(path.parent.glob("*.py")) if path.parent.is_dir() else []
-        hint = schema.suggestion(path.stem, [p.stem for p in near]) if near else (
+        hint = schema.suggestion(path.name, [p.name for p in near]) if near else (
             f"there is no directory {str(path.parent)!r} with config files")
         raise ConfigError(f"--config: no file {str(path)!r}; {hint}")
     if path.suffix != ".py":
@@ -42,12 +48,42 @@ def load_config_file(argument: str) -> ml_collections.ConfigDict:
         if not hasattr(module, "get_config"):
             raise ConfigError(f"--config: {str(path)!r} defines no get_config()")
         config = module.get_config(text) if colon else module.get_config()
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"--config: {_where(path, error)}: {_what(error)}") from error
     finally:
         sys.path.remove(str(path.resolve().parent))
     if not isinstance(config, ml_collections.ConfigDict):
         raise ConfigError(f"--config: get_config() of {str(path)!r} must return a ConfigDict, "
                           f"got {type(config).__name__}")
     return config
+
+
+def _where(path: Path, error: Exception) -> str:
+    """`file.py, line 12`: the innermost line of the config file that the error passed through."""
+    if isinstance(error, SyntaxError) and error.filename == str(path.resolve()):
+        return f"{path}, line {error.lineno}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+             if Path(frame.filename).resolve() == path.resolve()]
+    return f"{path}, line {lines[-1]}" if lines else str(path)
+
+
+def _what(error: Exception) -> str:
+    """The error in one line, with the nearest field where a field's name is the mistake."""
+    text = str(error.args[0] if error.args else error)
+    unknown = re.search(r'Key "(\w+)" does not exist', text)  # a locked ConfigDict
+    if unknown:
+        near = re.search(r'Did you mean "(\w+)"', text)
+        return f"{unknown[1]}: no such field" + (f"; did you mean {near[1]!r}?" if near else "")
+    unknown = re.search(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", text)
+    if unknown:
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        section = frame.f_globals.get(unknown[1])
+        if dataclasses.is_dataclass(section):
+            hint = schema.suggestion(unknown[2], [f.name for f in dataclasses.fields(section)])
+            return f"{unknown[1]}.{unknown[2]}: no such field; {hint}"
+    return f"{type(error).__name__}: {' '.join(text.split())}"
 
 
 def split_overrides(argv: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
@@ -82,6 +118,10 @@ def resolve_config(
     return schema.from_config_dict(kind, config)
 
 
+class RunFailure(RuntimeError):
+    """The work cannot go on, and not for a mistake in the settings; the message says what to do."""
+
+
 class Parser(argparse.ArgumentParser):
     """argparse whose mistakes are one line, like every other mistake."""
 
@@ -98,8 +138,9 @@ def run_command(main: Callable[[Sequence[str]], int | None]) -> None:
     """Runs a command's `main(argv)` and exits with its status.
 
     A user's mistake (`ConfigError`, or an operating-system error about a file the user named) ends
-    in one line on standard error and status 2; set MAXLM_TRACEBACK=1 to see where it came from.
-    Anything else is a bug or a fault of the machine and keeps its traceback.
+    in one line on standard error and status 2, a `RunFailure` in one line and status 1; set
+    MAXLM_TRACEBACK=1 to see where either came from. Anything else is a bug or a fault of the
+    machine and keeps its traceback.
     """
     try:
         status = main(sys.argv[1:])
@@ -108,6 +149,12 @@ def run_command(main: Callable[[Sequence[str]], int | None]) -> None:
             traceback.print_exc()
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+    except RunFailure as error:
+        print(f"failed: {error}", file=sys.stderr)
+        sys.exit(1)
     except BrokenPipeError:  # `| head` closed our output; not worth a word.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)

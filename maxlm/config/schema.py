@@ -96,7 +96,7 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
             raise _wrong_type(path, kind, value)
         item = typing.get_args(kind)[0]
         return tuple(_convert(v, item, f"{path}[{i}]") for i, v in enumerate(value))
-    if dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         if isinstance(value, kind):
             value = {f.name: getattr(value, f.name) for f in dataclasses.fields(kind)}
         if isinstance(value, ml_collections.ConfigDict):
@@ -111,7 +111,9 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
         if _is_number(value):
             return float(value)
     elif kind is int:
-        if _is_number(value) and int(value) == value and math.isfinite(value):
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        if isinstance(value, float) and value.is_integer():  # 1e6 is a fine way to write one
             return int(value)
     elif isinstance(value, kind):
         return value
@@ -126,12 +128,16 @@ def _check_bounds(value: Any, field: dataclasses.Field, path: str) -> None:
     rules = field.metadata
     choices = rules.get("choices")
     if choices is not None and value not in choices:
-        hint = suggestion(str(value), [str(choice) for choice in choices])
-        raise ConfigError(f"{path}: {value!r} is not one of {', '.join(map(str, choices))}; {hint}")
+        if len(choices) == 1:
+            raise ConfigError(f"{path}: can only be {choices[0]!r}, got {value!r}")
+        names = [str(choice) for choice in choices]
+        near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"{path}: {value!r} is not one of {', '.join(names)}{hint}")
     if not _is_number(value):
         return
-    if math.isnan(value):
-        raise ConfigError(f"{path}: must be a number, got nan")
+    if not math.isfinite(value):
+        raise ConfigError(f"{path}: must be a finite number, got {value}")
     if rules.get("minimum") is not None and value < rules["minimum"]:
         raise ConfigError(f"{path}: must be at least {rules['minimum']}, got {value}")
     if rules.get("maximum") is not None and value > rules["maximum"]:
@@ -221,7 +227,7 @@ def _parse_text(text: str, kind: Any, path: str) -> Any:
         try:
             return int(text) if int in options and float not in options else float(text)
         except ValueError:
-            try:  # 1e6 is a fine way to write an integer.
+            try:
                 return float(text)
             except ValueError:
                 pass
@@ -248,13 +254,14 @@ def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str
         path = ".".join(["config", *parts[: depth + 1]])
         hints = typing.get_type_hints(kind)
         if part not in hints:
-            names = list(hints)
             if len(parts) == 1:  # `--config.steps`: point at the section that has it.
-                homes = [s for s, k in hints.items() if dataclasses.is_dataclass(k)
-                         and part in typing.get_type_hints(k)]
-                if homes:
-                    raise ConfigError(f"{path}: no such field; did you mean '{homes[0]}.{part}'?")
-            raise ConfigError(f"{path}: no such field; {suggestion(part, names)}")
+                homes = {inner: section for section, sub in hints.items()
+                         if dataclasses.is_dataclass(sub) for inner in typing.get_type_hints(sub)}
+                near = difflib.get_close_matches(part, [*hints, *homes], n=1, cutoff=0.6)
+                if near and near[0] in homes:
+                    raise ConfigError(f"{path}: no such section; did you mean "
+                                      f"'{homes[near[0]]}.{near[0]}'?")
+            raise ConfigError(f"{path}: no such field; {suggestion(part, hints)}")
         if depth == len(parts) - 1:
             if dataclasses.is_dataclass(hints[part]):
                 inner = ", ".join(typing.get_type_hints(hints[part]))
@@ -264,11 +271,17 @@ def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str
             value = _convert(value, hints[part], path)
             _check_bounds(value, field, path)
             with config.unlocked():
-                table[part] = to_plain(value) if isinstance(value, tuple) else value
+                table[part] = to_plain(value)
             return
         if not dataclasses.is_dataclass(hints[part]):
             raise ConfigError(f"{path}: is a value, not a section")
-        table, kind = table[part], typing.cast(type, hints[part])
+        kind = typing.cast(type, hints[part])
+        if part not in table:  # a config file may leave sections out
+            with config.unlocked():
+                table[part] = ml_collections.ConfigDict(type_safe=False)
+        table = table[part]
+        if not isinstance(table, ml_collections.ConfigDict):
+            raise _wrong_type(path, kind, table)
 
 
 def describe(kind: type, prefix: str = "config") -> str:
