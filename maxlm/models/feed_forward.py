@@ -1,0 +1,37 @@
+"""SwiGLU feed-forward layer (arXiv:2002.05202)."""
+
+import jax
+from flax import nnx
+from jax.ad_checkpoint import checkpoint_name
+
+from maxlm.config.trainer import ModelConfig
+from maxlm.models.parameters import Normal, declare
+from maxlm.parallel.rules import constrain
+from maxlm.precision.policy import matmul_precision
+
+
+class FeedForward(nnx.Module):
+    """down(silu(gate(x)) * up(x)).
+
+    Shape legend: B rows, T tokens, D residual width, F inner width.
+    """
+
+    def __init__(self, config: ModelConfig, rngs: nnx.Rngs):
+        D, F = config.embed_dim, config.mlp_dim
+        residual_std = config.init_std / (2 * config.num_layers) ** 0.5
+        self.gate = declare(rngs, (D, F), ("embed", "mlp"), Normal(config.init_std))
+        self.up = declare(rngs, (D, F), ("embed", "mlp"), Normal(config.init_std))
+        self.down = declare(rngs, (F, D), ("mlp", "embed"), Normal(residual_std))
+
+    def __call__(self, x_BTD: jax.Array) -> jax.Array:
+        dtype = x_BTD.dtype
+        precision = matmul_precision(dtype)
+
+        def project(weight: nnx.Param, name: str) -> jax.Array:
+            y_BTF = jax.numpy.einsum("BTD,DF->BTF", x_BTD, weight[...].astype(dtype),
+                                     precision=precision)
+            return checkpoint_name(constrain(y_BTF, ("batch", "length", "mlp")), name)
+
+        inner_BTF = jax.nn.silu(project(self.gate, "mlp_gate")) * project(self.up, "mlp_up")
+        return jax.numpy.einsum("BTF,FD->BTD", inner_BTF, self.down[...].astype(dtype),
+                                precision=precision)

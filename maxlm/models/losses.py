@@ -1,0 +1,123 @@
+"""Next-token cross-entropy in chunks of tokens: the logits of a batch never exist at once.
+
+The gradient of a chunk is taken while its logits are at hand, so the backward pass has no logits
+to recompute: three matmuls a chunk (logits, gradient of hidden, gradient of head) where
+rematerialisation would take four.
+
+Shape legend: B rows, T tokens, C tokens of a row in a chunk, D width, V vocabulary.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from maxlm.parallel.mesh import batch_shards
+from maxlm.parallel.rules import constrain
+from maxlm.precision.policy import matmul_precision
+
+
+def cross_entropy(
+    hidden_BTD: jax.Array,
+    head_VD: jax.Array,
+    targets_BT: jax.Array,
+    weights_BT: jax.Array,
+    chunk: int,
+) -> tuple[jax.Array, jax.Array]:
+    """Weighted sum of -log softmax(hidden head^T)[target], and the sum of weights.
+
+    Args:
+      hidden_BTD: output of the last norm, compute dtype; the matmuls are in this dtype.
+      head_VD: float32 master weights of the output head.
+      targets_BT: int32 token to predict.
+      weights_BT: float32; 0 where nothing is to be predicted. Not differentiated.
+      chunk: tokens on one device whose logits exist at once; at least one token of each row.
+
+    Returns:
+      (loss_sum, weight_sum), float32 scalars. The mean loss is their ratio after both have been
+      summed over all microbatches and devices.
+    """
+    weights_BT = jax.lax.stop_gradient(weights_BT.astype(jnp.float32))
+    B, T = targets_BT.shape
+    count = _chunk_count(B, T, chunk)
+    padding = -T % count
+    if padding:  # padded tokens have weight 0
+        hidden_BTD, targets_BT, weights_BT = (
+            jnp.pad(x, ((0, 0), (0, padding)) + ((0, 0),) * (x.ndim - 2))
+            for x in (hidden_BTD, targets_BT, weights_BT))
+    return _sum(hidden_BTD, head_VD, targets_BT, weights_BT, count), weights_BT.sum()
+
+
+def _chunk_count(B: int, T: int, chunk: int) -> int:
+    mesh = jax.sharding.get_abstract_mesh()
+    rows = B if mesh.empty else max(1, B // batch_shards(mesh))
+    return min(T, -(-rows * T // chunk))
+
+
+def _logits(hidden_BCD: jax.Array, head_VD: jax.Array) -> jax.Array:
+    logits_BCV = jnp.einsum("BCD,VD->BCV", hidden_BCD, head_VD.astype(hidden_BCD.dtype),
+                            precision=matmul_precision(hidden_BCD.dtype),
+                            preferred_element_type=jnp.float32)
+    return constrain(logits_BCV, ("batch", "length", "vocab"))
+
+
+def _split(x: jax.Array, count: int) -> jax.Array:
+    """[B, T, ...] as [count, B, T/count, ...]."""
+    parts = x.reshape(x.shape[0], count, x.shape[1] // count, *x.shape[2:])
+    return jnp.moveaxis(parts, 1, 0)
+
+
+def _token_losses(logits_BCV: jax.Array, targets_BC: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """-log softmax at the target, and log of the sum of exponentials, [B, C] each."""
+    highest_BC = jax.lax.stop_gradient(logits_BCV.max(axis=-1))
+    log_sum_BC = highest_BC + jnp.log(jnp.exp(logits_BCV - highest_BC[..., None]).sum(axis=-1))
+    at_target_BCV = jnp.arange(logits_BCV.shape[-1]) == targets_BC[..., None]
+    # A masked sum and not a gather: it needs no communication where the vocabulary is split.
+    return log_sum_BC - jnp.where(at_target_BCV, logits_BCV, 0).sum(axis=-1), log_sum_BC
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
+def _sum(hidden_BTD, head_VD, targets_BT, weights_BT, count):
+    def chunk_loss(total, chunk):
+        hidden_BCD, targets_BC, weights_BC = chunk
+        losses_BC, _ = _token_losses(_logits(hidden_BCD, head_VD), targets_BC)
+        return total + (losses_BC * weights_BC).sum(), None
+
+    chunks = tuple(_split(x, count) for x in (hidden_BTD, targets_BT, weights_BT))
+    return jax.lax.scan(chunk_loss, jnp.float32(0), chunks)[0]
+
+
+def _sum_forward(hidden_BTD, head_VD, targets_BT, weights_BT, count):
+    dtype = hidden_BTD.dtype
+    precision = matmul_precision(dtype)
+
+    def chunk_loss(carry, chunk):
+        total, d_head_VD = carry
+        hidden_BCD, targets_BC, weights_BC = chunk
+        logits_BCV = _logits(hidden_BCD, head_VD)
+        losses_BC, log_sum_BC = _token_losses(logits_BCV, targets_BC)
+        at_target_BCV = jnp.arange(logits_BCV.shape[-1]) == targets_BC[..., None]
+        d_logits_BCV = (jnp.exp(logits_BCV - log_sum_BC[..., None]) - at_target_BCV) * (
+            weights_BC[..., None])
+        d_logits_BCV = d_logits_BCV.astype(dtype)
+        d_hidden_BCD = jnp.einsum("BCV,VD->BCD", d_logits_BCV, head_VD.astype(dtype),
+                                  precision=precision)
+        d_head_VD += jnp.einsum("BCV,BCD->VD", d_logits_BCV, hidden_BCD, precision=precision,
+                                preferred_element_type=jnp.float32)
+        d_head_VD = constrain(d_head_VD, ("vocab", "embed"))
+        return (total + (losses_BC * weights_BC).sum(), d_head_VD), d_hidden_BCD
+
+    chunks = tuple(_split(x, count) for x in (hidden_BTD, targets_BT, weights_BT))
+    (total, d_head_VD), d_hidden = jax.lax.scan(
+        chunk_loss, (jnp.float32(0), jnp.zeros(head_VD.shape, jnp.float32)), chunks)
+    d_hidden_BTD = jnp.moveaxis(d_hidden, 0, 1).reshape(hidden_BTD.shape)
+    return total, (d_hidden_BTD, d_head_VD, head_VD)
+
+
+def _sum_backward(count, residuals, cotangent):
+    d_hidden_BTD, d_head_VD, head_VD = residuals
+    return ((d_hidden_BTD * cotangent).astype(d_hidden_BTD.dtype),
+            (d_head_VD * cotangent).astype(head_VD.dtype), None, None)
+
+
+_sum.defvjp(_sum_forward, _sum_backward)

@@ -1,0 +1,61 @@
+"""How a module declares a parameter: shape, dtype, logical axes and initialiser, once.
+
+Everything else (initialisation, sharding, checkpoint layout, counts, export) reads the tree of
+these declarations, see `maxlm.models.transformer.abstract_params`.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+@dataclasses.dataclass(frozen=True)
+class Normal:
+    """Initialiser: normal with mean 0."""
+
+    std: float
+
+    def __call__(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        return self.std * jax.random.normal(key, shape, jnp.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ones:
+    """Initialiser: all ones."""
+
+    def __call__(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        return jnp.ones(shape, jnp.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractParam:
+    """A parameter that is not there yet.
+
+    Attributes:
+      shape, dtype: of the whole (unsharded) array.
+      logical_axes: one name per dimension, see maxlm/parallel/rules.py.
+      initializer: what its values are drawn from (per layer where the first axis is "layers").
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    logical_axes: tuple[str, ...]
+    initializer: Normal | Ones
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for length in self.shape:
+            size *= length
+        return size
+
+
+def declare(rngs: nnx.Rngs, shape: tuple[int, ...], logical_axes: tuple[str, ...],
+            initializer: Normal | Ones) -> nnx.Param:
+    """A float32 master weight."""
+    assert len(shape) == len(logical_axes), (shape, logical_axes)
+    return nnx.Param(initializer(rngs.params(), shape), logical_axes=logical_axes,
+                     initializer=initializer)
