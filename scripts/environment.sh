@@ -1,0 +1,70 @@
+# Sourced by the other scripts: a virtual environment with maxlm installed. Nothing to run by itself.
+#
+# make_environment EXTRA   makes $VENV (default .venv), installs maxlm with the named extra, and sets
+#                          $PYTHON to its interpreter. Returns quickly when nothing has changed.
+#
+# PYTHON chooses the interpreter the environment is made with (3.11 or later).
+
+is_usable_python() {
+    "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+}
+
+find_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        if ! is_usable_python "$PYTHON"; then
+            echo "error: PYTHON=$PYTHON is not a Python of 3.11 or later with venv and pip" >&2
+            return 2
+        fi
+        return 0
+    fi
+    # 3.11 first: the comparison with PyTorch in the tests is installed there.
+    for PYTHON in python3.11 python3.12 python3.13 python3 python; do
+        if is_usable_python "$PYTHON"; then return 0; fi
+    done
+    echo "error: no Python of 3.11 or later with venv and pip found (on Debian and Ubuntu:" \
+        "apt install python3 python3-venv); or name one: PYTHON=/path/to/python3.12 bash $0" >&2
+    return 2
+}
+
+# Keeps pip's output in a log and shows how far it is.
+pip_progress() {
+    awk -v log_file="$1" -v live="$2" '
+        { print > log_file; fflush(log_file) }
+        /^(Collecting|Obtaining|Processing) / {
+            count++
+            if (live) printf "\r  looking at package %d: %-40.40s", count, $2
+            else if (count % 20 == 0) printf "  %d packages looked at\n", count
+            fflush() }
+        /^ *Downloading .*\([0-9.]+ [MG]B\)/ {
+            if (live) printf "\r  downloading %-60.60s", $2 " " $3 " " $4; fflush() }
+        /^Installing collected packages/ {
+            if (live) printf "\r%-70s\r", ""
+            print "  unpacking"; fflush() }
+        END { if (live) printf "\r%-70s\r", "" }'
+}
+
+make_environment() {
+    extra=$1
+    VENV=${VENV:-.venv}
+    if [ ! -x "$VENV/bin/python" ] || ! "$VENV/bin/python" -c "" >/dev/null 2>&1; then
+        find_python || return 2
+        echo "making $VENV with $("$PYTHON" --version 2>&1)"
+        "$PYTHON" -m venv --clear "$VENV" || return 1
+    fi
+    PYTHON=$VENV/bin/python
+    stamp=$VENV/.maxlm-installed-$extra
+    wanted="$(cksum setup.py pyproject.toml) $PWD"
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return 0; fi
+    echo "installing maxlm[$extra] into $VENV (a minute or two, the first time)"
+    live=""
+    if [ -t 1 ]; then live=1; fi
+    log=$VENV/install.log
+    # The pipe's status is pip's: pipefail is on in every script that sources this.
+    if ! "$PYTHON" -m pip install --disable-pip-version-check --no-input --progress-bar off \
+        -e ".[$extra]" 2>&1 | pip_progress "$log" "$live"; then
+        tail -n 15 "$log" >&2
+        echo "error: the installation failed; the whole log is in $log" >&2
+        return 1
+    fi
+    printf '%s' "$wanted" >"$stamp"
+}
