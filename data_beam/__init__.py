@@ -1,0 +1,1 @@
+"""The corpus: Apache Beam jobs that turn raw sources into clean documents and token shards."""

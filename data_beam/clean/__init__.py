@@ -1,0 +1,1 @@
+"""Repairs of the text itself, and its language."""

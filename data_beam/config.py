@@ -1,0 +1,142 @@
+"""The recipe of a corpus: which files, read how, cleaned and kept by which rules.
+
+A recipe file (`configs/corpus/*.py`) returns `schema.to_config_dict(RecipeConfig(...))`.
+"""
+
+import dataclasses
+
+from maxlm.config.schema import ConfigError, setting
+
+FORMATS = ("text", "markdown", "html", "jsonl", "json", "sqlite", "python", "docstrings",
+           "package_description")
+"""How the bytes of a file become records:
+
+- `text`, `markdown`, `html`, `python`: the file is one document.
+- `jsonl`: one JSON object (or string) a line. `json`: one array of them. `sqlite`: one row of
+  `query` a document.
+- `docstrings`: the docstrings of a Python file, as one document.
+- `package_description`: the long description in a package's METADATA file.
+
+Compression (gzip, zstd) is recognised by content for every format but `sqlite`.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class InputConfig:
+    """Some files of a source, all in one format."""
+
+    root: str = setting(
+        dataclasses.MISSING, "directory (or gs:// prefix); paths in the corpus are relative to it")
+    pattern: str = setting(
+        dataclasses.MISSING, "glob under root; ** crosses directories, for example docs/**.md")
+    format: str = setting(dataclasses.MISSING, "how a file becomes records", choices=FORMATS)
+    exclude: tuple[str, ...] = setting((), "globs of relative paths to leave out; * crosses /")
+    prefix: str = setting("", "put before relative paths, to tell two roots apart")
+    licence: str = setting("", "SPDX licence of these files; empty takes the source's")
+    text_field: str = setting("text", "jsonl, json, sqlite: field that holds the text")
+    licence_field: str = setting("", "jsonl, json, sqlite: field that holds a record's licence")
+    domain_field: str = setting("", "jsonl, json, sqlite: field that holds a record's domain")
+    url_field: str = setting("", "jsonl, json, sqlite: field that becomes the document's path")
+    query: str = setting("", "sqlite: SELECT with an ORDER BY whose columns are the fields")
+
+    def check(self, path: str) -> None:
+        if not self.root or not self.pattern:
+            raise ConfigError(f"{path}: root and pattern must not be empty")
+        if (self.format == "sqlite") != bool(self.query):
+            raise ConfigError(f"{path}.query: must be set for format 'sqlite' and for no other")
+        if self.format not in ("jsonl", "json", "sqlite"):
+            for name in ("licence_field", "domain_field", "url_field"):
+                if getattr(self, name):
+                    raise ConfigError(
+                        f"{path}.{name}: format {self.format!r} has no fields; leave it empty")
+
+
+@dataclasses.dataclass(frozen=True)
+class SourceConfig:
+    """A named share of the corpus, the unit of mixture weights and of counts."""
+
+    name: str = setting(
+        dataclasses.MISSING, "letters, digits, - and _; names the source everywhere after")
+    domain: str = setting(dataclasses.MISSING, "general, domain, code or a name of your own")
+    licence: str = setting(dataclasses.MISSING, "SPDX licence of the documents")
+    inputs: tuple[InputConfig, ...] = setting(dataclasses.MISSING, "the files")
+    max_bytes: int = setting(
+        0, "input bytes to take at most, 0 for all; files are taken in the order of the hash of "
+        "their paths until the next would pass it", minimum=0)
+
+    def check(self, path: str) -> None:
+        plain = self.name.replace("-", "").replace("_", "")
+        if not (plain.isascii() and plain.isalnum()):
+            raise ConfigError(f"{path}.name: {self.name!r} must be made of letters, digits, - and _")
+        for field in ("domain", "licence"):
+            if not getattr(self, field).strip():
+                raise ConfigError(f"{path}.{field}: must not be empty")
+        if not self.inputs:
+            raise ConfigError(f"{path}.inputs: at least one is needed")
+
+
+@dataclasses.dataclass(frozen=True)
+class CleanConfig:
+    """Repairs of the text. Python source only gets LF line ends."""
+
+    normalization: str = setting(
+        "NFC", "Unicode normalisation form; none leaves the text", choices=("NFC", "none"))
+    fix_mojibake: bool = setting(True, "repair text decoded with the wrong encoding (ftfy)")
+
+
+@dataclasses.dataclass(frozen=True)
+class FilterConfig:
+    """When a document is dropped."""
+
+    min_characters: int = setting(
+        50, "shorter documents are dropped, counted without whitespace", minimum=1)
+    short_line_width: int = setting(
+        30, "lines up to this many columns are short; a full-width character takes two (FineWeb "
+        "takes 30 characters)", minimum=1)
+    max_short_line_fraction: float = setting(
+        0.67, "prose with a larger share of short lines is dropped; 1 switches it off (FineWeb)",
+        minimum=0.0, maximum=1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitConfig:
+    """Share of documents by split, by the hash of their text. The rest is for training."""
+
+    validation: float = setting(0.01, "share of documents", minimum=0.0, maximum=1.0)
+    test: float = setting(0.01, "share of documents", minimum=0.0, maximum=1.0)
+
+    def check(self, path: str) -> None:
+        if self.validation + self.test >= 1:
+            raise ConfigError(f"{path}: validation + test is {self.validation + self.test:g}; "
+                              "nothing would be left to train on")
+
+
+@dataclasses.dataclass(frozen=True)
+class LimitConfig:
+    """Bounds that keep one bad file from taking a worker down."""
+
+    max_record_bytes: int = setting(
+        32 * 2**20, "a larger file (or line of jsonl, or field) is a dead letter, unread", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class RecipeConfig:
+    """A whole corpus."""
+
+    sources: tuple[SourceConfig, ...] = setting(
+        (), "the sources; of equal texts the copy in the source listed first is kept")
+    clean: CleanConfig = setting(CleanConfig(), "repairs")
+    filters: FilterConfig = setting(FilterConfig(), "reasons to drop")
+    split: SplitConfig = setting(SplitConfig(), "train, validation, test")
+    limits: LimitConfig = setting(LimitConfig(), "size caps")
+    shards: int = setting(
+        4, "files per output; a shard is sorted in the memory of one worker, so aim at 500 MB",
+        minimum=1)
+
+    def check(self, path: str) -> None:
+        if not self.sources:
+            raise ConfigError(f"{path}.sources: at least one is needed")
+        names = [source.name for source in self.sources]
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigError(f"{path}.sources: the name {name!r} is used twice")

@@ -1,0 +1,1 @@
+"""Copies of a document, found by hashes alone."""

@@ -1,0 +1,1 @@
+"""The text of a record, by format: pure functions from markup to text."""

@@ -1,0 +1,166 @@
+"""Raw sources to a corpus of clean documents.
+
+    python -m data_beam.prepare --config=configs/corpus/quickstart.py --output=CORPUS
+
+writes
+
+    CORPUS/documents/*.parquet     one row a document: id, text, source, domain, licence, path,
+                                   language, split, sha256 and more
+    CORPUS/dropped/*.parquet       what a rule left out, and which rule
+    CORPUS/dead_letters/*.jsonl    what could not be read, and why
+    CORPUS/manifest.json           counts by source, checksums, the recipe; written last
+
+Every document read is kept, dropped or a dead letter, exactly one of them. The same files and
+recipe give the same bytes whatever the runner and the number of workers. Run it again and it does
+nothing; stop it and the next run starts afresh.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.localfilesystem import LocalFileSystem
+
+from data_beam import beam_options, pipeline, progress
+from data_beam.config import RecipeConfig
+from data_beam.readers.listing import File, list_files
+from data_beam.sinks import files, manifest
+from maxlm.config import command_line, schema
+from maxlm.config.schema import ConfigError
+
+_OUTPUTS = ("documents", "dropped", "dead_letters")
+
+
+def _is_local(path: str) -> bool:
+    return isinstance(FileSystems.get_filesystem(path), LocalFileSystem)
+
+
+def _already_done(output: str, identity: dict[str, Any]) -> bool:
+    """Whether `output` holds the corpus of this recipe and these files.
+
+    Raises:
+      ConfigError: it holds another corpus.
+    """
+    existing = manifest.read(output)
+    if existing is None:
+        return False
+    if existing["recipe_sha256"] != identity["recipe_sha256"]:
+        changed = [key for key in identity["recipe"]
+                   if existing["recipe"].get(key) != identity["recipe"][key]]
+        raise ConfigError(f"--output: {output} holds a corpus of another recipe (it differs in "
+                          f"{', '.join(changed)}); choose another --output or remove it")
+    if existing["inputs"] != identity["inputs"]:
+        raise ConfigError(f"--output: {output} was made from other files (now {identity['inputs']['files']}"
+                          f" files of {identity['inputs']['bytes']:,} bytes, then "
+                          f"{existing['inputs']['files']} of {existing['inputs']['bytes']:,}, or "
+                          "some were modified); choose another --output or remove it")
+    return True
+
+
+def _remove_unfinished(output: str) -> None:
+    """Clears what a stopped run left, and nothing else.
+
+    Raises:
+      ConfigError: there are files that no run of this command makes.
+    """
+    found = FileSystems.match([FileSystems.join(output, "**")])[0].metadata_list
+    paths = [entry.path for entry in found]
+    root = output.rstrip("/") + "/"
+    for path in paths:
+        top = path[len(root):].split("/")[0]
+        if top not in (*_OUTPUTS, files.TEMPORARY):
+            raise ConfigError(f"--output: {output} holds other files ({path[len(root):]}) and no "
+                              "manifest.json; choose an empty or a new folder")
+    if paths:
+        FileSystems.delete(paths)
+
+
+def _read_reports(temporary: str) -> list[dict[str, Any]]:
+    pattern = FileSystems.join(temporary, "reports", "*.json")
+    return [json.loads(files.read_bytes(entry.path))
+            for entry in FileSystems.match([pattern])[0].metadata_list]
+
+
+def _run_pipeline(recipe: RecipeConfig, listing: Sequence[File], output: str, temporary: str,
+                  options: Any) -> None:
+    listing_path = FileSystems.join(temporary, "listing.jsonl")
+    pipeline.write_listing(listing_path, list(listing))
+    local = _is_local(output)
+    progress_folder = FileSystems.join(temporary, "progress") if local else ""
+    for folder in (FileSystems.join(temporary, "reports"), progress_folder):
+        if folder:
+            files.make_folder(folder)
+    root = beam.Pipeline(options=options)
+    pipeline.build(root, recipe, listing_path, output, temporary, progress_folder)
+    shown = progress.Progress(
+        Path(progress_folder), Path(output), sum(file.size for file in listing),
+        len(_OUTPUTS) * recipe.shards) if local else nullcontext()
+    with shown:
+        root.run().wait_until_finish()
+
+
+def prepare(recipe: RecipeConfig, output: str, options: Any) -> dict[str, Any]:
+    """Makes the corpus unless it is there; returns its manifest.
+
+    Args:
+      recipe: checked recipe.
+      output: folder, local or on any file system that Beam knows.
+      options: Beam pipeline options.
+
+    Raises:
+      ConfigError: inputs that do not exist; an output that holds something else; a full disk.
+    """
+    output = str(Path(output).resolve()) if _is_local(output) else output.rstrip("/")
+    listing = list_files(recipe)
+    if _already_done(output, manifest.identity(recipe, listing)):
+        print(f"{output} is whole and of this recipe: nothing to do")
+        result = manifest.read(output)
+        assert result is not None
+        return result
+    _remove_unfinished(output)
+    temporary = FileSystems.join(output, files.TEMPORARY)
+    files.make_folder(temporary)
+    print(f"reading {len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
+          f"{len(recipe.sources)} sources", flush=True)
+    try:
+        _run_pipeline(recipe, listing, output, temporary, options)
+        result = manifest.combine(recipe, listing, _read_reports(temporary))
+        manifest.write(output, temporary, result)
+    except Exception as error:  # Beam wraps a worker's error in its own, the text survives.
+        if "No space left on device" in str(error):
+            raise ConfigError(f"--output: the disk of {output} is full; nothing there is taken for "
+                              "a corpus. Free some space and run again") from error
+        raise
+    FileSystems.delete([temporary])
+    return result
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command; see the module's docstring."""
+    parser = command_line.Parser(
+        prog="python -m data_beam.prepare", description=__doc__,
+        epilog=beam_options.HELP + "\n\nRecipe fields, in a file like "
+        "configs/corpus/quickstart.py or on the command line:\n" + schema.describe(RecipeConfig))
+    parser.add_argument("--config", required=True, help="recipe file, configs/corpus/*.py")
+    parser.add_argument("--output", required=True, help="folder of the corpus")
+    words, overrides = command_line.split_overrides(argv)
+    arguments, beam_words = parser.parse_known_args(words)
+    recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)
+    options = beam_options.pipeline_options(beam_words)
+    logging.getLogger().setLevel(logging.WARNING)
+    result = prepare(recipe, arguments.output, options)
+    print(progress.summary(result))
+    for name, counts in result["sources"].items():
+        if not counts["kept"]:
+            print(f"warning: nothing of source {name!r} was kept")
+    print(f"corpus: {arguments.output}")
+    return 0
+
+
+if __name__ == "__main__":
+    command_line.run_command(main)

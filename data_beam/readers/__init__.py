@@ -1,0 +1,1 @@
+"""Raw bytes in, records out; what cannot be read becomes a dead letter."""

@@ -1,0 +1,160 @@
+"""Bytes of a file through Beam's file systems, decompressed by content, in bounded memory."""
+
+import dataclasses
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import zstandard
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+READ_BYTES = 1 << 20
+ZSTD_READ_BYTES = 1 << 12
+"""zstd's decompressor has no output bound; 4 KiB of input can make at most about 128 MiB."""
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+class DamagedFile(Exception):
+    """The compressed stream ends early or is corrupt; what was yielded before came from it."""
+
+    def __init__(self, reason: str, detail: str):
+        super().__init__(f"{reason}: {detail}")
+        self.reason, self.detail = reason, detail
+
+
+def open_raw(path: str) -> BinaryIO:
+    """The file's own bytes, never decompressed by Beam."""
+    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+
+
+def _gzip(head: bytes, handle: BinaryIO) -> Iterator[bytes]:
+    """Inflates a gzip file of one or more members; zlib checks each member's CRC and length."""
+    pending, position = head, 0
+    decoder: Any = zlib.decompressobj(wbits=31)
+    while True:
+        try:
+            chunk = decoder.decompress(pending, READ_BYTES)
+        except zlib.error as error:
+            raise DamagedFile("corrupt gzip", f"near compressed byte {position}: {error}") from None
+        if chunk:
+            yield chunk
+        if decoder.eof:
+            pending = (decoder.unused_data or handle.read(READ_BYTES)).lstrip(b"\0")
+            while not pending:  # gzip allows zero padding after a member.
+                block = handle.read(READ_BYTES)
+                if not block:
+                    return
+                pending = block.lstrip(b"\0")
+            decoder = zlib.decompressobj(wbits=31)
+            continue
+        pending = decoder.unconsumed_tail
+        if not pending and not chunk:
+            pending = handle.read(READ_BYTES)
+            position += len(pending)
+            if not pending:
+                raise DamagedFile("truncated gzip", "the file ends before its checksum")
+
+
+def _zstd(head: bytes, handle: BinaryIO) -> Iterator[bytes]:
+    """Decompresses zstd frames; a frame's checksum is checked where it has one."""
+    context = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+    decoder: Any = None
+    pending, position = head, 0
+    while True:
+        if not pending:
+            pending = handle.read(READ_BYTES)
+            position += len(pending)
+            if not pending:
+                if decoder is not None:
+                    raise DamagedFile("truncated zstd", "the file ends inside a frame")
+                return
+        if decoder is None:
+            decoder = context.decompressobj()
+        piece, pending = pending[:ZSTD_READ_BYTES], pending[ZSTD_READ_BYTES:]
+        try:
+            chunk = decoder.decompress(piece)
+        except zstandard.ZstdError as error:
+            raise DamagedFile("corrupt zstd", f"near compressed byte {position}: {error}") from None
+        if chunk:
+            yield chunk
+        if decoder.eof:
+            pending = decoder.unused_data + pending
+            decoder = None
+
+
+def chunks(path: str) -> Iterator[bytes]:
+    """Decompressed pieces of a file.
+
+    Raises:
+      DamagedFile: after the pieces that could be had.
+    """
+    with open_raw(path) as handle:
+        head = handle.read(READ_BYTES)
+        if head.startswith(GZIP_MAGIC):
+            yield from _gzip(head, handle)
+        elif head.startswith(ZSTD_MAGIC):
+            yield from _zstd(head, handle)
+        else:
+            while head:
+                yield head
+                head = handle.read(READ_BYTES)
+
+
+def read_all(path: str, limit: int) -> bytes | None:
+    """The whole decompressed file, or None when it is larger than `limit` bytes.
+
+    Raises:
+      DamagedFile: the stream cannot be decompressed to its end.
+    """
+    parts, size = [], 0
+    for chunk in chunks(path):
+        size += len(chunk)
+        if size > limit:
+            return None
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """Line `number` (from 1) without its line end, or only its `size` where it passed the cap."""
+
+    number: int
+    content: bytes | None
+    size: int
+
+
+def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Line]:
+    """Splits at LF; memory stays near `limit` and time linear whatever a line's length.
+
+    A `DamagedFile` from `pieces` passes through; the unfinished line before it is not yielded.
+    """
+    parts: list[bytes] = []
+    size, number = 0, 1
+
+    def finished() -> Line:
+        content = b"".join(parts) if size <= limit else None
+        if content is not None and content.endswith(b"\r"):
+            content = content[:-1]
+        return Line(number, content, size)
+
+    for piece in pieces:
+        start = 0
+        while True:
+            end = piece.find(b"\n", start)
+            part = piece[start:] if end < 0 else piece[start:end]
+            size += len(part)
+            if size <= limit:
+                parts.append(part)
+            else:
+                parts.clear()
+            if end < 0:
+                break
+            yield finished()
+            parts.clear()
+            size, number, start = 0, number + 1, end + 1
+    if size:
+        yield finished()

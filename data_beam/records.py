@@ -1,0 +1,80 @@
+"""What travels through `prepare`: a record read, and the three ends it can come to."""
+
+import dataclasses
+import hashlib
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """Where a record comes from.
+
+    `record` is the line of a jsonl file, the item of a json array or the row of a query, counted
+    from 1, and None for a file that is one document (or for the file as a whole).
+    """
+
+    source: str
+    path: str
+    record: int | None = None
+
+    @property
+    def id(self) -> str:
+        """Document id: 32 hex digits that depend on source, path and record number only."""
+        key = "\0".join([self.source, self.path, "" if self.record is None else str(self.record)])
+        return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """One document as read: decoded, markup and all."""
+
+    origin: Origin
+    text: str
+    format: str
+    domain: str
+    licence: str
+    url: str
+    bytes_sha256: str
+    """Of the record's raw bytes: the decompressed file, the line, or the field."""
+    transforms: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """One clean document."""
+
+    origin: Origin
+    text: str
+    domain: str
+    licence: str
+    url: str
+    language: str
+    language_score: float | None
+    sha256: str
+    """Of the clean text in UTF-8."""
+    bytes_sha256: str
+    transforms: tuple[str, ...]
+    """What changed the text since the bytes, in order."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Dropped:
+    """A document left out by a rule."""
+
+    origin: Origin
+    stage: str
+    reason: str
+    """The rule's name; counts are by this."""
+    detail: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class DeadLetter:
+    """A record (or the file from some point on) that could not be read."""
+
+    origin: Origin
+    stage: str
+    reason: str
+    detail: str = ""
+
+
+Outcome = Document | Dropped | DeadLetter

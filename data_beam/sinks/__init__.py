@@ -1,0 +1,1 @@
+"""Shards on disk: written under a temporary name, renamed when whole."""

@@ -1,0 +1,99 @@
+"""Whole files or none: a temporary name, then a rename, on any Beam file system."""
+
+import hashlib
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+TEMPORARY = "_temporary"
+"""Folder inside an output for what a run needs only while it runs."""
+
+
+def shard_of(document_id: str, shards: int) -> int:
+    """Shard of an id of hex digits: its first 64 bits modulo `shards`."""
+    return int(document_id[:16], 16) % shards
+
+
+def shard_name(kind: str, shard: int, shards: int, suffix: str) -> str:
+    """`documents-00000-of-00004.parquet`."""
+    return f"{kind}-{shard:05d}-of-{shards:05d}.{suffix}"
+
+
+def make_folder(path: str) -> None:
+    """Creates a folder and its parents; no error if another worker did."""
+    if not FileSystems.exists(path):
+        try:
+            FileSystems.mkdirs(path)
+        except Exception:  # each file system has its own error; what counts is that it is there.
+            if not FileSystems.exists(path):
+                raise
+
+
+class _Hashed:
+    """A binary file that counts and hashes what goes through it."""
+
+    def __init__(self, handle: Any):
+        self._handle, self._digest, self.size = handle, hashlib.sha256(), 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        view = bytes(data)
+        self._handle.write(view)
+        self._digest.update(view)
+        self.size += len(view)
+        return len(view)
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        self._handle.flush()
+
+    def close(self) -> None:  # the owner of the real handle closes it.
+        self.closed = True
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def hexdigest(self) -> str:
+        return self._digest.hexdigest()
+
+
+def write_atomically(path: str, temporary: str, write: Callable[[Any], None]) -> tuple[int, str]:
+    """Writes a file through `write(handle)` and gives it its name once it is whole.
+
+    Args:
+      path: final place; an older file there is replaced.
+      temporary: existing folder on the same file system for the unfinished file.
+      write: gets a binary handle that can be written only forwards.
+
+    Returns:
+      Size in bytes and SHA-256.
+    """
+    unfinished = FileSystems.join(temporary, f"unfinished-{uuid.uuid4().hex}")
+    try:
+        with FileSystems.create(
+                unfinished, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+            hashed = _Hashed(handle)
+            write(hashed)
+        FileSystems.rename([unfinished], [path])
+    except BaseException:
+        if FileSystems.exists(unfinished):
+            FileSystems.delete([unfinished])
+        raise
+    return hashed.size, hashed.hexdigest()
+
+
+def read_bytes(path: str) -> bytes:
+    """The whole file."""
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        return handle.read()

@@ -1,0 +1,1 @@
+"""Train, validation and test by the hash of the content."""
