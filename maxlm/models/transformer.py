@@ -160,7 +160,7 @@ def _run(params: Params, tokens_BT: jax.Array, segment_ids_BT: jax.Array,
 
     def block(x_BTD: jax.Array, layer: tuple[Params, Any]) -> tuple[jax.Array, Any]:
         layer_params, slots = layer
-        layer_cache = None if slots is None else LayerCache(*slots, positions_BT)
+        layer_cache = None if slots is None else LayerCache(slots[0], slots[1], positions_BT)
         x_BTD, layer_cache = _bind(structure, layer_params)(
             x_BTD, segment_ids_BT=segment_ids_BT, rope=rope, cache=layer_cache)
         return x_BTD, None if layer_cache is None else layer_cache[:2]

@@ -1,6 +1,7 @@
 """The one device mesh: all six axes, in a fixed order, those of size 1 kept."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,7 +14,7 @@ from maxlm.config.trainer import MESH_AXES, ParallelConfig
 BATCH_AXES = ("data", "fsdp")
 
 
-def make_mesh(parallel: ParallelConfig, devices: Sequence[jax.Device] | None = None) -> Mesh:
+def make_mesh(parallel: ParallelConfig, devices: Sequence[Any] | None = None) -> Mesh:
     """The mesh of a run, axes `MESH_AXES`.
 
     Args:
