@@ -7,6 +7,8 @@ Clean documents (written by `data_beam.prepare`):
     CORPUS/dead_letters/*.jsonl    one object a record that could not be read
     CORPUS/manifest.json           counts by source; its presence means the corpus is whole
 
+A document id is 32 lower-case hexadecimal digits (128 bits), unique in the corpus.
+
 Tokens (written by `data_beam.tokenize`):
 
     TOKENS/tokenizer.model                              the SentencePiece model they were made with
@@ -17,10 +19,254 @@ Tokens (written by `data_beam.tokenize`):
 A shard holds documents of one source, those whose stable hash of the id falls to it, sorted by
 that hash: a global shuffle that is the same whatever the number of workers. Tokens of a document
 are BOS, the pieces of its text, EOS; both ends come from lengths, never from a search for EOS.
+`tokens` in the index counts BOS and EOS, `bytes` is the length of the text in UTF-8.
 """
 
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from maxlm.config import ConfigError
+from maxlm.config.schema import suggestion
+
 DOCUMENT_COLUMNS = ("id", "text", "source", "domain", "licence", "path", "language", "split",
-                    "sha256")
-DROPPED_COLUMNS = ("id", "source", "path", "stage", "reason")
-DEAD_LETTER_FIELDS = ("source", "path", "record", "stage", "reason")
+                    "sha256", "record", "language_score", "bytes_sha256", "transforms")
+"""id: 32 hex digits from source, path and record. path: relative to the input's root, or the URL.
+sha256: of the text. record: line, item or row number from 1, null for a file that is one document.
+language_score: null for source code, whose language is the programming language. bytes_sha256: of
+the raw bytes. transforms: what changed the text since the bytes, in order."""
+DROPPED_COLUMNS = ("id", "source", "path", "stage", "reason", "record", "detail")
+DEAD_LETTER_FIELDS = ("source", "path", "record", "stage", "reason", "detail")
 SPLITS = ("train", "validation", "test")
+
+TOKENS_FORMAT = 1
+MANIFEST = "manifest.json"
+TOKENIZER_FILE = "tokenizer.model"
+ID_BYTES = 16
+
+
+class CorpusError(ValueError):
+    """Files of a corpus do not agree with its manifest; the message names the file."""
+
+
+def token_dtype(vocab_size: int) -> np.dtype:
+    """The little-endian unsigned type of token ids in a record."""
+    return np.dtype("<u2") if vocab_size <= 2**16 else np.dtype("<u4")
+
+
+def encode_record(doc_id: bytes, tokens: np.ndarray) -> bytes:
+    """A record: 16 bytes of document id, then the token ids, little endian.
+
+    Args:
+      doc_id: the 32 hexadecimal digits of the id, as 16 bytes.
+      tokens: [length] uint16 for vocabularies up to 65536, uint32 above (see `token_dtype`).
+    """
+    if len(doc_id) != ID_BYTES:
+        raise ValueError(f"a document id has {ID_BYTES} bytes, got {len(doc_id)}")
+    if tokens.dtype not in (np.uint16, np.uint32):
+        raise ValueError(f"tokens must be uint16 or uint32, got {tokens.dtype}")
+    return doc_id + tokens.astype(tokens.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def decode_record(record: bytes, dtype: np.dtype) -> tuple[bytes, np.ndarray]:
+    """Document id (16 bytes) and token ids ([length], read-only, of `dtype`) of a record."""
+    return record[:ID_BYTES], np.frombuffer(record, dtype, offset=ID_BYTES)
+
+
+def file_sha256(path: Path) -> str:
+    """Checksum of a file's bytes, hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shard:
+    """One ArrayRecord file and its index; names are relative to the split's directory."""
+
+    file: str
+    index: str
+    documents: int
+    tokens: int
+    bytes: int
+    """UTF-8 length of the texts."""
+    size: int
+    """Length of `file`."""
+    sha256: str
+    index_sha256: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SourceEntry:
+    """One source in one split."""
+
+    name: str
+    domain: str
+    """Several, when documents differ, are joined by a comma; so are licences."""
+    licence: str
+    documents: int
+    tokens: int
+    bytes: int
+    shards: tuple[Shard, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the content of the shards."""
+        lines = [f"{shard.sha256} {shard.index_sha256}" for shard in self.shards]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """`TOKENS/SPLIT/manifest.json`. Its presence means the split is whole."""
+
+    format: int
+    split: str
+    vocab_size: int
+    bos_id: int
+    eos_id: int
+    pad_id: int
+    tokenizer_sha256: str
+    recipe: str
+    """Hash of the inputs the split was made from."""
+    documents: int
+    tokens: int
+    bytes: int
+    sources: tuple[SourceEntry, ...]
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Manifest":
+        """Raises ValueError, KeyError or TypeError when the text is no manifest."""
+        plain = json.loads(text)
+        if plain["format"] != TOKENS_FORMAT:
+            raise ValueError(f"format {plain['format']}, this version reads {TOKENS_FORMAT}")
+        sources = tuple(
+            SourceEntry(**{**source, "shards": tuple(Shard(**s) for s in source["shards"])})
+            for source in plain.pop("sources"))
+        return cls(sources=sources, **plain)
+
+
+class TokenCorpus:
+    """One split of a directory that `data_beam.tokenize` wrote."""
+
+    def __init__(self, directory: Path, manifest: Manifest):
+        self.directory = directory
+        self.manifest = manifest
+        self.sources = manifest.sources
+        self.vocab_size = manifest.vocab_size
+        self.bos_id = manifest.bos_id
+        self.eos_id = manifest.eos_id
+        self.pad_id = manifest.pad_id
+        self.tokenizer_sha256 = manifest.tokenizer_sha256
+        self.dtype = token_dtype(manifest.vocab_size)
+
+    @classmethod
+    def open(cls, path: str | Path, split: str, field: str = "config.data.tokens") -> "TokenCorpus":
+        """Reads the manifest of a split and checks that its files are there in full length.
+
+        Args:
+          path: directory of `data_beam.tokenize`.
+          split: one of SPLITS.
+          field: what the user set, for messages.
+
+        Raises:
+          ConfigError: no such directory or split, or an incomplete one.
+          CorpusError: a shard is missing or has another length than the manifest says.
+        """
+        path = Path(path)
+        make = "make it with python -m data_beam.tokenize"
+        if not path.is_dir():
+            raise ConfigError(f"{field}: no directory {str(path)!r}; {make}")
+        file = path / split / MANIFEST
+        if not file.is_file():
+            whole = sorted(p.parent.name for p in path.glob(f"*/{MANIFEST}"))
+            if not whole:
+                raise ConfigError(f"{field}: {str(path)!r} holds no finished split; {make}")
+            raise ConfigError(f"{field}: {str(path)!r} has no finished split {split!r}; "
+                              f"{suggestion(split, whole)}")
+        try:
+            manifest = Manifest.from_json(file.read_text(encoding="utf-8"))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorpusError(f"{file}: not a manifest of tokens ({error})") from None
+        corpus = cls(path / split, manifest)
+        for source in corpus.sources:
+            for shard in source.shards:
+                for name, size in ((shard.file, shard.size), (shard.index, None)):
+                    part = corpus.directory / name
+                    if not part.is_file():
+                        raise CorpusError(f"{part}: the manifest lists it, but it is missing")
+                    if size is not None and part.stat().st_size != size:
+                        raise CorpusError(f"{part}: {part.stat().st_size} bytes, "
+                                          f"but the manifest says {size}; the file is damaged")
+        return corpus
+
+    @property
+    def tokenizer_path(self) -> Path:
+        return self.directory.parent / TOKENIZER_FILE
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of what the split holds: shard checksums and tokenizer."""
+        lines = [self.tokenizer_sha256] + [f"{s.name} {s.fingerprint}" for s in self.sources]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def source(self, name: str) -> SourceEntry:
+        """Raises ConfigError with the nearest name when there is no such source."""
+        for source in self.sources:
+            if source.name == name:
+                return source
+        raise ConfigError(f"config.data.tokens: {str(self.directory)!r} has no source {name!r}; "
+                          f"{suggestion(name, [s.name for s in self.sources])}")
+
+    def lengths(self, source: SourceEntry) -> np.ndarray:
+        """Tokens of each document of a source, shards in order. [documents] int32.
+
+        Raises:
+          CorpusError: an index does not agree with the manifest.
+        """
+        parts = []
+        for shard in source.shards:
+            path = self.directory / shard.index
+            try:
+                column = pq.read_table(path, columns=["tokens"])["tokens"].to_numpy()
+            except Exception as error:  # pyarrow raises many kinds; all mean the same here.
+                raise CorpusError(f"{path}: the index cannot be read ({error})") from None
+            if len(column) != shard.documents or int(column.sum(dtype=np.int64)) != shard.tokens:
+                raise CorpusError(f"{path}: {len(column)} documents of {column.sum()} tokens, but "
+                                  f"the manifest says {shard.documents} of {shard.tokens}")
+            parts.append(column.astype(np.int32))
+        return np.concatenate(parts) if parts else np.zeros(0, np.int32)
+
+    def verify(self, sources: tuple[str, ...] | None = None) -> None:
+        """Compares each shard and index with its checksum; reads all of them.
+
+        Args:
+          sources: names of the sources to look at; None for all.
+
+        Raises:
+          CorpusError: names the first damaged file.
+        """
+        for source in self.sources:
+            if sources is not None and source.name not in sources:
+                continue
+            for shard in source.shards:
+                for name, checksum in ((shard.file, shard.sha256),
+                                       (shard.index, shard.index_sha256)):
+                    if file_sha256(self.directory / name) != checksum:
+                        raise CorpusError(
+                            f"{self.directory / name}: its checksum is not that of the manifest; "
+                            "the file is damaged: copy it again, or run data_beam.tokenize again")
+
+
+def describe_sources(corpus: TokenCorpus) -> list[dict[str, Any]]:
+    """Name, domain, licence and counts of each source, for printing."""
+    return [{key: getattr(source, key)
+             for key in ("name", "domain", "licence", "documents", "tokens", "bytes")}
+            for source in corpus.sources]

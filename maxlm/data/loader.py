@@ -1,0 +1,75 @@
+"""Batches of consecutive steps, prepared ahead of the step that needs them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import grain
+import numpy as np
+from absl import flags
+
+from maxlm.data.plan import EvaluationPlan, Plan
+
+Batch = dict[str, np.ndarray]
+
+
+class _Steps:
+    """A plan seen as a random-access source: element i is step start + i."""
+
+    def __init__(self, plan: Plan | EvaluationPlan, start: int, stop: int,
+                 row_indices: Sequence[int]):
+        self._plan = plan
+        self._start = start
+        self._stop = stop
+        self._row_indices = tuple(int(row) for row in row_indices)
+
+    def __len__(self) -> int:
+        return max(0, self._stop - self._start)
+
+    def __getitem__(self, index: Any) -> tuple[int, Batch]:
+        step = self._start + int(index)
+        return step, self._plan.rows(step, self._row_indices)
+
+    def __repr__(self) -> str:
+        return f"steps {self._start} to {self._stop}"
+
+
+def make_loader(
+    plan: Plan | EvaluationPlan,
+    start_step: int,
+    stop_step: int,
+    row_indices: Sequence[int],
+    workers: int = 0,
+    prefetch: int = 4,
+) -> Iterator[tuple[int, Batch]]:
+    """Iterates over (step, rows of this host).
+
+    Args:
+      plan: what the rows are.
+      start_step, stop_step: first step, and the one after the last.
+      row_indices: the rows of each batch that this host holds.
+      workers: processes that prepare batches; 0 prepares them in threads of this process.
+      prefetch: batches prepared ahead.
+
+    Returns:
+      A generator; `close()` ends its threads or processes.
+    """
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS.mark_as_parsed()  # Grain's workers read its flags; their defaults are meant.
+    steps = grain.MapDataset.source(_Steps(plan, start_step, stop_step, row_indices))
+    if workers:
+        # Each worker prepares every workers-th step, in one thread.
+        dataset = steps.to_iter_dataset(grain.ReadOptions(num_threads=1, prefetch_buffer_size=1))
+        dataset = dataset.mp_prefetch(grain.MultiprocessingOptions(
+            num_workers=workers, per_worker_buffer_size=-(-prefetch // workers)))
+    else:
+        dataset = steps.to_iter_dataset(
+            grain.ReadOptions(num_threads=min(prefetch, 2), prefetch_buffer_size=prefetch))
+    iterator = iter(dataset)
+    try:
+        for step, batch in iterator:
+            # Arrays of a worker lie in shared memory, which is scarce: a copy lets go of it.
+            yield step, {k: v.copy() for k, v in batch.items()} if workers else batch
+    finally:
+        close = getattr(iterator, "close", None)
+        if close is not None:
+            close()

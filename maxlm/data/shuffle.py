@@ -1,0 +1,59 @@
+"""A permutation of [0, size) that is computed per element: no table, any size, any epoch."""
+
+import hashlib
+
+import numpy as np
+
+_ROUNDS = 6
+
+
+def stable_key(*parts: str | int) -> int:
+    """64-bit key of the parts; the same in every process and on every machine."""
+    text = "\0".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "little")
+
+
+def _mix(value: np.ndarray) -> np.ndarray:
+    """The output function of SplitMix64 (Steele, Lea, Flood 2014), on uint64."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+def permute(index: np.ndarray, size: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """Where `index` goes under the permutation of [0, size) that `key` selects.
+
+    A Feistel network on the smallest power of two that holds `size`, followed until it lands
+    inside [0, size) (cycle walking; Black and Rogaway, CT-RSA 2002). Fewer than two walks on
+    average, because the domain is less than twice the size.
+
+    Args:
+      index: [n] int64, each in [0, size).
+      size: [n] int64, at least 1; may differ between elements.
+      key: [n] uint64.
+
+    Returns:
+      [n] int64.
+    """
+    bits = np.maximum(2, np.ceil(np.log2(np.maximum(size, 2))).astype(np.uint64))
+    # log2 is inexact near powers of two beyond 2^48: make sure the domain holds the size.
+    bits = bits + ((np.uint64(1) << bits) < size.astype(np.uint64))
+    low = bits // np.uint64(2)
+    high = bits - low
+    one = np.uint64(1)
+    low_mask, high_mask = (one << low) - one, (one << high) - one
+    round_keys = [_mix(key + np.uint64((r + 1) * 0x9E3779B97F4A7C15 % 2**64))
+                  for r in range(_ROUNDS)]
+    limit = size.astype(np.uint64)
+    value = index.astype(np.uint64)
+    walking = np.ones(value.shape, bool)
+    while walking.any():
+        left, right = value >> low, value & low_mask
+        for number, round_key in enumerate(round_keys):
+            if number % 2 == 0:
+                left = left ^ (_mix(right + round_key) & high_mask)
+            else:
+                right = right ^ (_mix(left + round_key) & low_mask)
+        value = np.where(walking, (left << low) | right, value)
+        walking = value >= limit
+    return value.astype(np.int64)
