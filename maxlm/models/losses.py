@@ -38,14 +38,32 @@ def cross_entropy(
       summed over all microbatches and devices.
     """
     weights_BT = jax.lax.stop_gradient(weights_BT.astype(jnp.float32))
+    count, arrays = _pad(hidden_BTD, targets_BT, weights_BT, chunk)
+    return _sum(arrays[0], head_VD, *arrays[1:], count), arrays[2].sum()
+
+
+def row_losses(
+    hidden_BTD: jax.Array,
+    head_VD: jax.Array,
+    targets_BT: jax.Array,
+    weights_BT: jax.Array,
+    chunk: int,
+) -> jax.Array:
+    """The loss sum of `cross_entropy` row by row, float32 [B], for evaluation per source."""
+    count, arrays = _pad(hidden_BTD, targets_BT, weights_BT.astype(jnp.float32), chunk)
+    return _row_sums(arrays[0], head_VD, *arrays[1:], count)
+
+
+def _pad(hidden_BTD: jax.Array, targets_BT: jax.Array, weights_BT: jax.Array,
+         chunk: int) -> tuple[int, tuple[jax.Array, ...]]:
+    """Number of chunks, and the arrays padded to a multiple of it with tokens of weight 0."""
     B, T = targets_BT.shape
     count = _chunk_count(B, T, chunk)
-    padding = -T % count
-    if padding:  # padded tokens have weight 0
-        hidden_BTD, targets_BT, weights_BT = (
-            jnp.pad(x, ((0, 0), (0, padding)) + ((0, 0),) * (x.ndim - 2))
-            for x in (hidden_BTD, targets_BT, weights_BT))
-    return _sum(hidden_BTD, head_VD, targets_BT, weights_BT, count), weights_BT.sum()
+    arrays = (hidden_BTD, targets_BT, weights_BT)
+    if padding := -T % count:
+        arrays = tuple(jnp.pad(x, ((0, 0), (0, padding)) + ((0, 0),) * (x.ndim - 2))
+                       for x in arrays)
+    return count, arrays
 
 
 def _chunk_count(B: int, T: int, chunk: int) -> int:
@@ -76,15 +94,19 @@ def _token_losses(logits_BCV: jax.Array, targets_BC: jax.Array) -> tuple[jax.Arr
     return log_sum_BC - jnp.where(at_target_BCV, logits_BCV, 0).sum(axis=-1), log_sum_BC
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def _sum(hidden_BTD, head_VD, targets_BT, weights_BT, count):
-    def chunk_loss(total, chunk):
+def _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count):
+    def chunk_loss(total_B, chunk):
         hidden_BCD, targets_BC, weights_BC = chunk
         losses_BC, _ = _token_losses(_logits(hidden_BCD, head_VD), targets_BC)
-        return total + (losses_BC * weights_BC).sum(), None
+        return total_B + (losses_BC * weights_BC).sum(axis=1), None
 
     chunks = tuple(_split(x, count) for x in (hidden_BTD, targets_BT, weights_BT))
-    return jax.lax.scan(chunk_loss, jnp.float32(0), chunks)[0]
+    return jax.lax.scan(chunk_loss, jnp.zeros(hidden_BTD.shape[0], jnp.float32), chunks)[0]
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
+def _sum(hidden_BTD, head_VD, targets_BT, weights_BT, count):
+    return _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count).sum()
 
 
 def _sum_forward(hidden_BTD, head_VD, targets_BT, weights_BT, count):

@@ -17,7 +17,7 @@ from jax.sharding import Mesh
 from maxlm.config.trainer import ModelConfig, PrecisionConfig
 from maxlm.models.attention import Attention, LayerCache
 from maxlm.models.feed_forward import FeedForward
-from maxlm.models.losses import cross_entropy
+from maxlm.models.losses import cross_entropy, row_losses
 from maxlm.models.normalization import RMSNorm
 from maxlm.models.parameters import AbstractParam, Normal, declare
 from maxlm.models.positions import rope_tables
@@ -252,6 +252,16 @@ def loss(params: Params, batch: dict[str, jax.Array], config: ModelConfig,
                    precision)
     return cross_entropy(x_BTD, _head(params, config), batch["targets"], batch["weights"],
                          config.loss_chunk)
+
+
+def loss_per_row(params: Params, batch: dict[str, jax.Array], config: ModelConfig,
+                 precision: PrecisionConfig) -> jax.Array:
+    """The loss sum of `loss` for each row, float32 [B]; for evaluation, without the fast gradient.
+    """
+    x_BTD = hidden(params, batch["tokens"], batch["segment_ids"], batch["positions"], config,
+                   precision)
+    return row_losses(x_BTD, _head(params, config), batch["targets"], batch["weights"],
+                      config.loss_chunk)
 
 
 def init_cache(config: ModelConfig, batch: int, max_length: int,

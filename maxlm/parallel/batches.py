@@ -1,0 +1,68 @@
+"""Rows of the global batch: which of them this process computes, and their way to the devices."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from maxlm.config import ConfigError
+from maxlm.parallel.mesh import BATCH_AXES, batch_shards
+
+# What the model reads of a batch, each array [rows, sequence_length].
+BATCH_DTYPES = {"tokens": np.int32, "targets": np.int32, "segment_ids": np.int32,
+                "positions": np.int32, "weights": np.float32}
+
+
+class BatchPlacement:
+    """Lays a batch over the data and fsdp axes; every process supplies only what its devices hold.
+
+    Args:
+      mesh: the mesh of the run.
+      batch_size: rows of the global batch.
+      accumulation_steps: microbatches that every device splits its own rows into.
+
+    Raises:
+      ConfigError: the rows do not divide.
+    """
+
+    def __init__(self, mesh: Mesh, batch_size: int, accumulation_steps: int = 1):
+        shards = batch_shards(mesh)
+        if batch_size % (shards * accumulation_steps):
+            axes = " x ".join(f"{axis} {mesh.shape[axis]}" for axis in BATCH_AXES)
+            below = batch_size // (shards * accumulation_steps) * shards * accumulation_steps
+            raise ConfigError(
+                f"config.data.batch_size: {batch_size} rows do not divide over {axes} with "
+                f"{accumulation_steps} microbatch(es); use a multiple of "
+                f"{shards * accumulation_steps}, for example "
+                f"{below or shards * accumulation_steps}")
+        self.batch_size = batch_size
+        self.sharding = NamedSharding(mesh, PartitionSpec(BATCH_AXES))
+        held = {row
+                for (rows,) in self.sharding.addressable_devices_indices_map((batch_size,)).values()
+                for row in range(*rows.indices(batch_size))}
+        self.local_rows: list[int] = sorted(held)
+        # Global row -> position among the local rows.
+        self._position = np.full(batch_size, -1)
+        self._position[self.local_rows] = np.arange(len(self.local_rows))
+
+    def put(self, rows: dict[str, np.ndarray], local: bool = True) -> dict[str, jax.Array]:
+        """Global arrays from this process's rows, in the order of `local_rows`; with local=False
+        from all rows of the batch."""
+
+        def place(name: str) -> jax.Array:
+            have = rows[name]
+
+            def part(index: tuple[slice, ...]) -> np.ndarray:
+                return have[self._position[index[0]]] if local else have[index[0]]
+
+            return jax.make_array_from_callback(
+                (self.batch_size, *have.shape[1:]), self.sharding, part)
+
+        return {name: place(name) for name in BATCH_DTYPES}
+
+    def abstract(self, sequence_length: int) -> dict[str, Any]:
+        """Shapes, dtypes and shardings of what `put` returns."""
+        shape = (self.batch_size, sequence_length)
+        return {name: jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding)
+                for name, dtype in BATCH_DTYPES.items()}

@@ -1,0 +1,51 @@
+"""The progress line of a training run."""
+
+import sys
+import time
+
+
+def duration(seconds: float) -> str:
+    """1:02:03 or 2:03, rounded to seconds."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
+
+
+class Progress:
+    """Prints a line with loss, speed and time left, at most every `interval` seconds.
+
+    The time left comes from the mean step time since the start of this process, without the first
+    step, which also warms caches.
+    """
+
+    def __init__(self, steps: int, start_step: int, interval: float, flops_per_token: float):
+        self._steps = steps
+        self._interval = interval
+        self._flops_per_token = flops_per_token
+        self._last_print = -float("inf")
+        self._first: tuple[int, float] | None = None
+        self._start_step = start_step
+
+    def step(self, row: dict[str, float]) -> None:
+        """Takes a row of metrics.jsonl."""
+        now = time.monotonic()
+        step = int(row["step"])
+        if self._first is None:
+            self._first = (step, now)
+        if now - self._last_print < self._interval and step != self._steps:
+            return
+        self._last_print = now
+        done, seconds = step - self._first[0], now - self._first[1]
+        left = duration(seconds / done * (self._steps - step)) if done else "?"
+        width = len(str(self._steps))
+        rate = row["tokens_per_second"]
+        print(f"step {step:{width}d}/{self._steps} {100 * step / self._steps:3.0f}%  "
+              f"loss {row['loss']:.4f}  grad {row['grad_norm']:.2f}  "
+              f"lr {row['learning_rate']:.2e}  {rate:,.0f} tok/s  "
+              f"{rate * self._flops_per_token / 1e12:.3f} TFLOP/s  ETA {left}",
+              file=sys.stderr, flush=True)
+
+
+def say(line: str) -> None:
+    """One line to a person; standard output is kept for results."""
+    print(line, file=sys.stderr, flush=True)

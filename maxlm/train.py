@@ -1,0 +1,232 @@
+"""Trains a language model: `python -m maxlm.train --config=configs/tiny.py --workdir=RUN`.
+
+Writes RUN/metrics.jsonl, RUN/checkpoints/, RUN/config.json and RUN/tokenizer.model. The same
+command again resumes from the newest whole checkpoint, with the same batches and the same losses
+as if it had never stopped.
+"""
+
+import contextlib
+import fcntl
+import json
+import math
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from maxlm.config import (
+    Config,
+    ConfigError,
+    Parser,
+    RunFailure,
+    describe,
+    resolve_config,
+    run_command,
+    split_overrides,
+    to_plain,
+)
+from maxlm.data.loader import make_loader
+from maxlm.data.plan import Plan
+from maxlm.evals.held_out import HeldOut
+from maxlm.models import counts
+from maxlm.parallel import processes
+from maxlm.parallel.batches import BatchPlacement
+from maxlm.parallel.mesh import make_mesh
+from maxlm.telemetry.console import Progress, duration, say
+from maxlm.telemetry.metrics import MetricsFile
+from maxlm.training import checkpoints
+from maxlm.training import step as steps
+from maxlm.training.state import TrainState, abstract_state, init_state
+
+
+def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
+    parser = Parser(
+        prog="python -m maxlm.train", description=__doc__,
+        epilog="Every field of the config can be set on the command line:\n" + describe(Config))
+    parser.add_argument("--config", required=True, help="a config file, for example configs/7b.py")
+    parser.add_argument("--workdir", required=True, help="directory of this run; made if missing")
+    parser.add_argument(
+        "--compilation_cache", default=str(Path.home() / ".cache" / "maxlm" / "compiled"),
+        help="directory in which compiled programs are kept for the next start; '' for none "
+        "(default: %(default)s)")
+    processes.add_arguments(parser)
+    rest, overrides = split_overrides(argv)
+    arguments = parser.parse_args(rest)
+    return arguments, resolve_config(Config, arguments.config, overrides)
+
+
+@contextlib.contextmanager
+def sole_user(workdir: Path) -> Iterator[None]:
+    """Holds the run's lock: two commands training in one directory would ruin both."""
+    workdir.mkdir(parents=True, exist_ok=True)
+    if jax.process_index() != 0:
+        yield
+        return
+    with (workdir / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"--workdir: another process is training in {workdir}") from None
+        yield
+
+
+def refuse_other_run(config: Config, plan: dict[str, Any]) -> Any:
+    """A check that a checkpoint has this run's model shape and data order."""
+
+    def check(meta: checkpoints.Meta) -> None:
+        model = checkpoints.differences(
+            meta.config["model"], to_plain(config.model), "config.model")
+        # These change how the model is computed, not what its arrays are.
+        free = ("attention", "remat", "scan_layers", "loss_chunk")
+        lines = [line for line in model if line.split(":")[0].rpartition(".")[2] not in free]
+        if meta.plan["hash"] != plan["hash"]:
+            lines += checkpoints.differences(meta.plan, plan, "data plan")
+        if lines:
+            raise checkpoints.CheckpointError(
+                "--workdir: its checkpoints are of another run: " + "; ".join(lines[:6])
+                + ". Use another --workdir, or the config it was started with")
+
+    return check
+
+
+def main(argv: Sequence[str]) -> int:
+    arguments, config = parse_arguments(argv)
+    processes.start(arguments)
+    if arguments.compilation_cache:
+        jax.config.update("jax_compilation_cache_dir", arguments.compilation_cache)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
+    workdir = Path(arguments.workdir)
+    with sole_user(workdir):
+        return train(config, workdir)
+
+
+def train(config: Config, workdir: Path) -> int:
+    """Runs to the last step. Returns the exit status."""
+    first_process = jax.process_index() == 0
+    report = say if first_process else lambda line: None
+
+    # -- mesh and data -----------------------------------------------------------------------
+    mesh = make_mesh(config.parallel)
+    placement = BatchPlacement(mesh, config.data.batch_size, config.run.accumulation_steps)
+    plan = Plan.build(config.data, config.run.seed, steps=config.run.steps)
+    if plan.vocab_size > config.model.vocab_size:
+        raise ConfigError(f"config.model.vocab_size: {config.model.vocab_size} is less than the "
+                          f"tokenizer's vocabulary of {plan.vocab_size}")
+    description = plan.describe()
+    report(f"maxlm: {counts.param_count(config.model) / 1e6:.1f} M parameters, "
+           f"{config.data.batch_size} x {config.data.sequence_length} tokens a step, "
+           f"{config.run.steps} steps, {jax.device_count()} {jax.devices()[0].platform} device(s) "
+           f"of {jax.process_count()} process(es)")
+
+    # -- state -------------------------------------------------------------------------------
+    abstract = abstract_state(config, mesh)
+    checkpointer = checkpoints.Checkpointer(workdir, config.checkpoint)
+    found = checkpointer.restore_newest(abstract, refuse_other_run(config, description), report)
+    if found is None:
+        start, state, tokens_seen = 0, init_state(config, mesh), 0
+    else:
+        start, state, tokens_seen = found[0], found[1], found[2].tokens
+        report(f"resuming after step {start} of {config.run.steps}")
+    if start >= config.run.steps:
+        report(f"nothing to do: the checkpoint of step {start} is at or past the last step "
+               f"({config.run.steps}); raise --config.run.steps to train on")
+        checkpointer.close()
+        return 0
+    if first_process:
+        write_run_files(config, workdir, plan)
+    metrics_file = MetricsFile(
+        workdir / "metrics.jsonl", start if found else -1) if first_process else None
+
+    # -- programs ----------------------------------------------------------------------------
+    began = time.monotonic()
+    train_step = steps.compile_train_step(
+        config, mesh, abstract, placement.abstract(config.data.sequence_length))
+    held_out = HeldOut(config, mesh, placement, abstract) if config.evals.every_steps else None
+    report(f"compiled in {time.monotonic() - began:.1f} s")
+
+    # -- loop --------------------------------------------------------------------------------
+    progress = Progress(config.run.steps, start, config.telemetry.console_seconds,
+                        counts.flops_per_token(config.model, config.data.sequence_length))
+    finished_last = time.monotonic()
+
+    def finish(step: int, metrics: Any, waited: float) -> None:
+        """Waits for a dispatched step and reports it."""
+        nonlocal tokens_seen, finished_last
+        values = {name: float(value) for name, value in jax.device_get(metrics).items()}
+        now = time.monotonic()
+        seconds, finished_last = now - finished_last, now
+        tokens_seen += int(values["tokens"])
+        if not math.isfinite(values["loss"]):
+            raise RunFailure(
+                f"the loss of step {step} is {values['loss']}; checkpoints up to step "
+                f"{max(checkpointer.steps(), default=0)} are good. Lower the learning rate or the "
+                "clip norm, or look at the documents of that batch")
+        row = {"step": step, "loss": values["loss"], "grad_norm": values["grad_norm"],
+               "learning_rate": values["learning_rate"], "tokens": tokens_seen,
+               "tokens_per_second": values["tokens"] / seconds, "step_seconds": seconds,
+               "data_wait_seconds": waited}
+        if metrics_file and (step % config.telemetry.log_every == 0 or step == config.run.steps):
+            metrics_file.write(row)
+            progress.step(row)
+
+    def evaluate(step: int, state: TrainState) -> None:
+        nonlocal finished_last
+        if held_out is None:
+            return
+        row = held_out.run(state.params)
+        if metrics_file:
+            metrics_file.write({"step": step, **row})
+        report(f"step {step}: held-out loss {row['eval/loss']:.4f}, "
+               f"perplexity {row['eval/perplexity']:.2f}, "
+               f"bits per byte {row['eval/bits_per_byte']:.4f}")
+        finished_last = time.monotonic()
+
+    if start == 0:
+        evaluate(0, state)
+    loader = make_loader(plan, start, config.run.steps, placement.local_rows,
+                         workers=config.data.workers, prefetch=config.data.prefetch)
+    pending: tuple[int, Any, float] | None = None
+    finished_last = began = time.monotonic()
+    for step in range(start + 1, config.run.steps + 1):
+        # The device still computes the step before; its metrics are fetched after the dispatch.
+        asked = time.monotonic()
+        batch = placement.put(next(loader))
+        waited = time.monotonic() - asked
+        state, metrics = train_step(state, batch)
+        if pending:
+            finish(*pending)
+        pending = (step, metrics, waited)
+        last = step == config.run.steps
+        evaluate_now = bool(config.evals.every_steps) and (
+            step % config.evals.every_steps == 0 or last)
+        save_now = checkpointer.due(step) or last
+        if evaluate_now or save_now:
+            finish(*pending)
+            pending = None
+        if evaluate_now:
+            evaluate(step, state)
+        if save_now:  # after the evaluation: a run killed in between evaluates again
+            checkpointer.save(step, state, checkpoints.Meta(
+                config=to_plain(config), plan=description, tokens=tokens_seen))
+    checkpointer.close()
+    if metrics_file:
+        metrics_file.close()
+    report(f"done: {config.run.steps} steps, {tokens_seen:,} tokens, "
+           f"{duration(time.monotonic() - began)}; {workdir}")
+    return 0
+
+
+def write_run_files(config: Config, workdir: Path, plan: Plan) -> None:
+    """What evaluate and generate need to know about the run."""
+    temporary = workdir / "config.json.tmp"
+    temporary.write_text(json.dumps(to_plain(config), indent=2) + "\n", encoding="utf-8")
+    os.replace(temporary, workdir / "config.json")
+    shutil.copyfile(plan.tokenizer_path, workdir / "tokenizer.model")
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,66 @@
+"""The state of training: its abstract form, its initial value, and where its arrays lie."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
+
+from maxlm.config import Config
+from maxlm.models import transformer
+from maxlm.training.optimizer import make_optimizer
+
+
+class TrainState(NamedTuple):
+    """All that a step changes. Data order and random numbers are functions of `step`."""
+
+    step: jax.Array  # int32 scalar: optimizer steps done
+    params: Any  # float32 master weights, the tree of maxlm.models.transformer
+    opt_state: Any  # optax state; moments are float32 and lie like their parameter
+
+
+def abstract_state(config: Config, mesh: jax.sharding.Mesh) -> TrainState:
+    """Shapes, dtypes and shardings of the state, with nothing allocated.
+
+    Raises:
+      ConfigError: a parameter cannot be divided over the mesh as the rules say.
+    """
+    optimizer = make_optimizer(config.optimizer, config.model)
+    shardings = transformer.param_shardings(config.model, mesh)
+    replicated = NamedSharding(mesh, PartitionSpec())
+
+    def create() -> TrainState:
+        params = transformer.init_params(config.model, config.run.seed)
+        return TrainState(jnp.int32(0), params, optimizer.init(params))
+
+    shapes = jax.eval_shape(create)
+    # Moments mirror the parameter tree inside the optax state; whatever else is there is scalar.
+    structure = jax.tree.structure(shapes.params)
+
+    def mirrors_params(node: Any) -> bool:
+        return jax.tree.structure(node) == structure
+
+    def place(node: Any) -> Any:
+        return shardings if mirrors_params(node) else replicated
+
+    where = TrainState(replicated, shardings,
+                       jax.tree.map(place, shapes.opt_state, is_leaf=mirrors_params))
+    return jax.tree.map(
+        lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding),
+        shapes, where)
+
+
+def init_state(config: Config, mesh: jax.sharding.Mesh) -> TrainState:
+    """The state at step 0, created in place on the devices that hold it.
+
+    Values depend on the seed alone, not on the mesh.
+    """
+    abstract = abstract_state(config, mesh)
+    optimizer = make_optimizer(config.optimizer, config.model)
+
+    def create() -> TrainState:
+        params = transformer.init_params(config.model, config.run.seed)
+        return TrainState(jnp.int32(0), params, optimizer.init(params))
+
+    with jax.set_mesh(mesh):
+        return jax.jit(create, out_shardings=jax.tree.map(lambda a: a.sharding, abstract))()

@@ -1,0 +1,116 @@
+"""The train step and the evaluation step: the functions that training, tests and analysis lower.
+
+Shapes: B rows of the global batch, T tokens of a row, A microbatches.
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.sharding import NamedSharding, PartitionSpec
+
+from maxlm.config import Config
+from maxlm.models import transformer
+from maxlm.training.optimizer import make_optimizer
+from maxlm.training.schedule import learning_rate
+from maxlm.training.state import TrainState
+
+Batch = dict[str, jax.Array]
+Metrics = dict[str, jax.Array]
+
+
+def split_microbatches(batch: Batch, count: int) -> Batch:
+    """[B, ...] -> [A, B/A, ...] with row i in microbatch i mod A.
+
+    Taking every A-th row leaves each row on the device that holds it; cutting the batch in
+    consecutive blocks would move all of them.
+    """
+    return {
+        name: jnp.swapaxes(rows.reshape(rows.shape[0] // count, count, *rows.shape[1:]), 0, 1)
+        for name, rows in batch.items()
+    }
+
+
+def loss_and_gradients(
+    config: Config, params: Any, batch: Batch
+) -> tuple[jax.Array, jax.Array, Any]:
+    """Loss summed over trained tokens, their count, and the gradient of that sum.
+
+    Microbatches are added up in float32 before anything is divided, so the result does not depend
+    on how many there are or on how unevenly the trained tokens fall to them.
+
+    Returns:
+      loss sum (float32), trained tokens (float32), gradients (float32, like params).
+    """
+
+    def loss_sum(params: Any, rows: Batch) -> tuple[jax.Array, jax.Array]:
+        return transformer.loss(params, rows, config.model, config.precision)
+
+    gradient = jax.value_and_grad(loss_sum, has_aux=True)
+    count = config.run.accumulation_steps
+    if count == 1:
+        (loss, tokens), grads = gradient(params, batch)
+        return loss, tokens, grads
+
+    def add(total: Any, rows: Batch) -> tuple[Any, None]:
+        (loss, tokens), grads = gradient(params, rows)
+        return jax.tree.map(jnp.add, total, (loss, tokens, grads)), None
+
+    zero = (jnp.float32(0), jnp.float32(0), jax.tree.map(jnp.zeros_like, params))
+    total, _ = jax.lax.scan(add, zero, split_microbatches(batch, count))
+    return total
+
+
+def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
+    """One optimizer step.
+
+    Args:
+      config: static.
+      state: donated by `compile_train_step`.
+      batch: what `maxlm.data.plan.Plan.rows` returns for the whole global batch: arrays [B, T].
+
+    Returns:
+      The next state, and float32 scalars: loss (mean over trained tokens, nats), grad_norm (before
+      clipping), learning_rate, tokens (trained tokens of this step).
+    """
+    loss, tokens, grads = loss_and_gradients(config, state.params, batch)
+    grads = jax.tree.map(lambda g: g / jnp.maximum(tokens, 1.0), grads)
+    norm = optax.global_norm(grads)
+    clip = config.optimizer.clip_norm / jnp.maximum(norm, config.optimizer.clip_norm)
+    grads = jax.tree.map(lambda g: g * clip, grads)
+
+    optimizer = make_optimizer(config.optimizer, config.model)
+    direction, opt_state = optimizer.update(grads, state.opt_state, state.params)
+    rate = learning_rate(config.schedule, config.run.steps, state.step)
+    params = jax.tree.map(lambda p, d: p - rate * d, state.params, direction)
+    metrics = {"loss": loss / jnp.maximum(tokens, 1.0), "grad_norm": norm, "learning_rate": rate,
+               "tokens": tokens}
+    return TrainState(step=state.step + 1, params=params, opt_state=opt_state), metrics
+
+
+def eval_step(config: Config, params: Any, batch: Batch) -> jax.Array:
+    """Loss sum in nats of each row of a batch, float32 [B], on every device."""
+    return transformer.loss_per_row(params, batch, config.model, config.precision)
+
+
+def compile_train_step(
+    config: Config, mesh: jax.sharding.Mesh, state: TrainState, batch: Batch
+) -> jax.stages.Compiled:
+    """The compiled train step; arguments may be abstract (ShapeDtypeStruct with shardings)."""
+    shardings = jax.tree.map(lambda leaf: leaf.sharding, state)
+    step = jax.jit(functools.partial(train_step, config), donate_argnums=0,
+                   out_shardings=(shardings, None))
+    with jax.set_mesh(mesh):
+        return step.lower(state, batch).compile()
+
+
+def compile_eval_step(
+    config: Config, mesh: jax.sharding.Mesh, params: Any, batch: Batch
+) -> jax.stages.Compiled:
+    """The compiled evaluation step; arguments may be abstract."""
+    step = jax.jit(functools.partial(eval_step, config),
+                   out_shardings=NamedSharding(mesh, PartitionSpec()))
+    with jax.set_mesh(mesh):
+        return step.lower(params, batch).compile()
