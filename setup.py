@@ -4,8 +4,6 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-# Text for the quickstart's corpus: see configs/corpus/quickstart.py.
-QUICKSTART = []
 TEST = [
     "hypothesis>=6.100",
     "pyright[nodejs]>=1.1.380",
@@ -48,5 +46,5 @@ setup(
         "xxhash>=3.4",
         "zstandard>=0.23",
     ],
-    extras_require={"quickstart": QUICKSTART, "test": TEST},
+    extras_require={"test": TEST},
 )

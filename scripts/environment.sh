@@ -1,7 +1,8 @@
 # Sourced by the other scripts: a virtual environment with maxlm installed. Nothing to run by itself.
 #
-# make_environment EXTRA   makes $VENV (default .venv), installs maxlm with the named extra, and sets
-#                          $PYTHON to its interpreter. Returns quickly when nothing has changed.
+# make_environment [test]   makes $VENV (default .venv) with maxlm, what it needs and the quickstart's
+#                           texts (and the tests' tools), and sets $PYTHON to its interpreter.
+#                           Returns at once when nothing has changed.
 #
 # PYTHON chooses the interpreter the environment is made with (3.11 or later).
 
@@ -43,28 +44,39 @@ pip_progress() {
         END { if (live) printf "\r%-70s\r", "" }'
 }
 
-make_environment() {
-    extra=$1
-    VENV=${VENV:-.venv}
-    if [ ! -x "$VENV/bin/python" ] || ! "$VENV/bin/python" -c "" >/dev/null 2>&1; then
-        find_python || return 2
-        echo "making $VENV with $("$PYTHON" --version 2>&1)"
-        "$PYTHON" -m venv --clear "$VENV" || return 1
-    fi
-    PYTHON=$VENV/bin/python
-    stamp=$VENV/.maxlm-installed-$extra
-    wanted="$(cksum setup.py pyproject.toml) $PWD"
+# install LABEL PIP-ARGUMENT...: once, until setup.py, the requirements or the arguments change.
+install() {
+    label=$1
+    shift
+    stamp=$VENV/.maxlm-installed-$label
+    wanted="$(cksum setup.py pyproject.toml configs/corpus/*.txt) $PWD $*"
     if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return 0; fi
-    echo "installing maxlm[$extra] into $VENV (a minute or two, the first time)"
+    echo "installing $label into $VENV"
     live=""
     if [ -t 1 ]; then live=1; fi
-    log=$VENV/install.log
+    log=$VENV/install-$label.log
     # The pipe's status is pip's: pipefail is on in every script that sources this.
-    if ! "$PYTHON" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-        -e ".[$extra]" 2>&1 | pip_progress "$log" "$live"; then
+    if ! "$PYTHON" -m pip install --disable-pip-version-check --no-input --progress-bar off "$@" \
+        2>&1 | pip_progress "$log" "$live"; then
         tail -n 15 "$log" >&2
         echo "error: the installation failed; the whole log is in $log" >&2
         return 1
     fi
     printf '%s' "$wanted" >"$stamp"
+}
+
+make_environment() {
+    VENV=${VENV:-.venv}
+    if ! "$VENV/bin/python" -c "" >/dev/null 2>&1; then
+        find_python || return 2
+        echo "making $VENV with $("$PYTHON" --version 2>&1)"
+        "$PYTHON" -m venv --clear "$VENV" || return 1
+    fi
+    PYTHON=$VENV/bin/python
+    if [ "$1" = test ]; then
+        install test -e ".[test]" || return 1
+    elif [ ! -e "$VENV/.maxlm-installed-test" ]; then
+        install maxlm -e . || return 1
+    fi
+    install texts --no-deps -r configs/corpus/quickstart_requirements.txt
 }

@@ -92,7 +92,6 @@ class DataConfig:
 class OptimizerConfig:
     """AdamW (arXiv:1711.05101)."""
 
-    name: str = setting("adamw", "optimizer", choices=("adamw",))
     beta1: float = setting(0.9, "decay of the mean of gradients", minimum=0, maximum=0.9999999)
     beta2: float = setting(0.95, "decay of the mean square", minimum=0, maximum=0.9999999)
     epsilon: float = setting(1e-8, "added to the root of the mean square", above=0)

@@ -1,0 +1,183 @@
+"""Config files, `--config.…` words, and commands that end in one line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from maxlm.config import Config, ConfigError, load_config_file, resolve_config, split_overrides
+
+GOOD = """
+from maxlm.config import Config, RunConfig
+def get_config():
+    return Config(run=RunConfig(steps=500)).to_config_dict()
+"""
+
+
+def write(folder: Path, text: str, name: str = "mine.py") -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_a_config_file_with_overrides(tmp_path):
+    file = write(tmp_path, GOOD)
+    assert resolve_config(Config, file, []).run.steps == 500
+    config = resolve_config(Config, file, [
+        ("run.steps", "200"), ("data.tokens", '[{"path": "a", "weight": 0.7}, {"path": "b"}]'),
+        ("run.steps", "300")])
+    assert config.run.steps == 300  # the last word wins
+    assert [source.path for source in config.data.tokens] == ["a", "b"]  # type: ignore[union-attr]
+
+
+def test_text_after_the_colon_goes_to_get_config(tmp_path):
+    file = write(tmp_path, """
+from maxlm.config import Config, RunConfig
+def get_config(text=""):
+    return Config(run=RunConfig(steps=len(text) or 1000)).to_config_dict()
+""")
+    assert load_config_file(file).run.steps == 1000
+    assert load_config_file(file + ":abcd").run.steps == 4
+
+
+def test_a_config_file_may_import_its_neighbour_and_leaves_the_path_alone(tmp_path):
+    write(tmp_path, "STEPS = 700\n", "neighbour_of_mine.py")
+    file = write(tmp_path, """
+import neighbour_of_mine
+from maxlm.config import Config, RunConfig
+def get_config():
+    return Config(run=RunConfig(steps=neighbour_of_mine.STEPS)).to_config_dict()
+""")
+    before = list(sys.path)
+    assert load_config_file(file).run.steps == 700
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = 3\n", "defines no get_config()"),
+        ("def get_config():\n    return 3\n", "must return a ConfigDict, got int"),
+        ("def get_config()\n    return 3\n", ", line 1: SyntaxError: expected ':'"),
+        ("import no_such_module_anywhere\n",
+         ", line 1: ModuleNotFoundError: No module named 'no_such_module_anywhere'"),
+        (GOOD.replace("RunConfig(steps", "RunConfig(step"),
+         ", line 4: RunConfig.step: no such field; did you mean 'steps'?"),
+        ("""from maxlm.config import Config
+def get_config():
+    config = Config().to_config_dict()
+    config.model.num_layer = 3
+    return config
+""", ", line 4: num_layer: no such field; did you mean 'num_layers'?"),
+        ("""from maxlm.config import Config
+def get_config():
+    config = Config().to_config_dict()
+    config["modle"] = 3
+    return config
+""", ", line 4: modle: no such field"),
+        ("def get_config():\n    return 1 / 0\n", ", line 2: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_mistakes_in_a_config_file_name_file_and_line(tmp_path, text, expected):
+    file = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load_config_file(file)
+    assert str(caught.value).startswith("--config: ")
+    assert file in str(caught.value) and expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_values_in_a_config_file_are_checked_like_the_command_line(tmp_path):
+    file = write(tmp_path, GOOD.replace("500", "'many'"))
+    with pytest.raises(ConfigError, match=r"^config\.run\.steps: expected an integer, got 'many'$"):
+        resolve_config(Config, file, [])
+
+
+def test_a_missing_file_names_the_nearest(tmp_path):
+    write(tmp_path, GOOD, "7b.py")
+    write(tmp_path, GOOD, "13b.py")
+    with pytest.raises(ConfigError, match=r"no file '.*7bb\.py'; did you mean '7b\.py'\?"):
+        load_config_file(str(tmp_path / "7bb.py"))
+    with pytest.raises(ConfigError, match=r"is a directory; it holds 13b\.py, 7b\.py"):
+        load_config_file(str(tmp_path))
+    with pytest.raises(ConfigError, match=r"there is no directory '.*nowhere'"):
+        load_config_file(str(tmp_path / "nowhere" / "7b.py"))
+    with pytest.raises(ConfigError, match="is not a Python file"):
+        load_config_file(write(tmp_path, "steps: 3", "7b.yaml"))
+
+
+def test_split_overrides():
+    rest, overrides = split_overrides(
+        ["--config=a.py", "--config.run.steps=3", "--workdir", "w", "--config.model.remat", "full",
+         "--config.data.tokens=a=b"])
+    assert rest == ["--config=a.py", "--workdir", "w"]
+    assert overrides == [("run.steps", "3"), ("model.remat", "full"), ("data.tokens", "a=b")]
+    for words in (["--config.run.steps"], ["--config.run.steps", "--workdir=w"]):
+        with pytest.raises(ConfigError, match=r"--config\.run\.steps: no value given"):
+            split_overrides(words)
+
+
+SCRIPT = """
+import sys
+from maxlm.config import Config, ConfigError, Parser, RunFailure, resolve_config, run_command
+from maxlm.config import split_overrides
+
+def main(argv):
+    parser = Parser(prog="it")
+    parser.add_argument("--config", required=True)
+    parser.add_argument("--fault", default="")
+    rest, overrides = split_overrides(argv)
+    arguments = parser.parse_args(rest)
+    config = resolve_config(Config, arguments.config, overrides)
+    if arguments.fault == "missing":
+        open("no/such/file")
+    if arguments.fault == "failure":
+        raise RunFailure("the loss is not finite; lower the learning rate")
+    if arguments.fault == "interrupt":
+        raise KeyboardInterrupt
+    if arguments.fault == "bug":
+        raise RuntimeError("a bug")
+    print(config.run.steps)
+    return 0
+
+run_command(main)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "error"),
+    [
+        (["--config=FILE"], 0, ""),
+        (["--config=FILE", "--config.run.stepz=3"], 2,
+         "error: config.run.stepz: no such field; did you mean 'steps'?\n"),
+        ([], 2, "error: the following arguments are required: --config; see --help\n"),
+        (["--config=FILE", "--confg=3"], 2,
+         "error: unrecognized arguments: --confg=3; see --help\n"),
+        (["--config=FILE", "--fault=missing"], 2,
+         "error: [Errno 2] No such file or directory: 'no/such/file'\n"),
+        (["--config=FILE", "--fault=failure"], 1,
+         "failed: the loss is not finite; lower the learning rate\n"),
+        (["--config=FILE", "--fault=interrupt"], 130, "interrupted\n"),
+    ],
+)
+def test_commands_end_in_one_line(tmp_path, arguments, status, error):
+    file = write(tmp_path, GOOD)
+    script = write(tmp_path, SCRIPT, "script.py")
+    done = subprocess.run(
+        [sys.executable, script, *[a.replace("FILE", file) for a in arguments]],
+        capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (status, error)
+    assert done.stdout == ("500\n" if status == 0 else "")
+
+
+def test_a_bug_keeps_its_traceback_and_mistakes_show_theirs_on_request(tmp_path):
+    file = write(tmp_path, GOOD)
+    script = write(tmp_path, SCRIPT, "script.py")
+    bug = subprocess.run([sys.executable, script, f"--config={file}", "--fault=bug"],
+                         capture_output=True, text=True, timeout=60)
+    assert bug.returncode == 1 and "Traceback" in bug.stderr
+    mistake = subprocess.run([sys.executable, script, "--config=absent.py"], capture_output=True,
+                             text=True, timeout=60, env={**os.environ, "MAXLM_TRACEBACK": "1"})
+    assert mistake.returncode == 2 and "Traceback" in mistake.stderr
