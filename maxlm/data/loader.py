@@ -68,7 +68,7 @@ def make_loader(
     try:
         for step, batch in iterator:
             # Arrays of a worker lie in shared memory, which is scarce: a copy lets go of it.
-            yield step, {k: v.copy() for k, v in batch.items()} if workers else batch
+            yield step, {k: np.array(v) for k, v in batch.items()} if workers else batch
     finally:
         close = getattr(iterator, "close", None)
         if close is not None:

@@ -230,8 +230,8 @@ class EvaluationPlan(_Rows):
     """The first rows of a split in a fixed order, each at most once, the same ones each time.
 
     Sources take part by their tokens in that split, whatever the weights and the seed of training.
-    When the split has fewer rows than `batches * batch_size`, the rest is padding with weight 0: any
-    number of hosts runs any number of batches.
+    When the split has fewer rows than `batches * batch_size`, the rest is padding with weight 0:
+    any number of hosts runs any number of batches.
 
     Attributes:
       batches: number of batches.

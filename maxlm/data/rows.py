@@ -95,7 +95,7 @@ class SourceRows:
         result = []
         position = 0
         while position < len(pieces):
-            shard, record = self._place(pieces[position][0])
+            shard, _ = self._place(pieces[position][0])
             first, after = self._begins[shard], self._begins[shard + 1]
             stop = position + 1
             while stop < len(pieces) and pieces[stop][0] < after:

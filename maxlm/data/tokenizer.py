@@ -2,7 +2,7 @@
 
 A SentencePiece model that `data_beam.train_tokenizer` made has identity normalisation, no dummy
 prefix and pieces for all bytes. One character needs care on top: SentencePiece writes a space as
-U+2581, so a U+2581 in the text would come back as a space. It is encoded by its three bytes instead.
+U+2581, so a U+2581 in the text would come back as a space. It is encoded by its bytes instead.
 Words like `<s>` in a text stay text: control symbols never match.
 """
 
