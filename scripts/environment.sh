@@ -73,9 +73,9 @@ make_environment() {
         "$PYTHON" -m venv --clear "$VENV" || return 1
     fi
     PYTHON=$VENV/bin/python
-    if [ "$1" = test ]; then
+    if [ "${1:-}" = test ] || [ -e "$VENV/.maxlm-installed-test" ]; then
         install test -e ".[test]" || return 1
-    elif [ ! -e "$VENV/.maxlm-installed-test" ]; then
+    else
         install maxlm -e . || return 1
     fi
     install texts --no-deps -r configs/corpus/quickstart_requirements.txt

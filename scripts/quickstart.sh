@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# From nothing to a trained and sampled language model, on this machine's CPU.
+#
+#   bash scripts/quickstart.sh             outputs in runs/quickstart
+#   bash scripts/quickstart.sh OUTPUT      outputs in OUTPUT
+#
+# Makes .venv, installs maxlm, then: documents -> tokenizer -> tokens -> training -> evaluation ->
+# text. Needs Python 3.11 or later with pip, 2 GB of disk and 4 GB of memory; about ten minutes on
+# 2 cores after installation. Stop it at any moment and run it again: it goes on where it was. What
+# is done is not done again.
+#
+# Environment variables:
+#   PYTHON          interpreter to make the environment with (default: python3.11, 3.12, 3.13, ...)
+#   VENV            the environment (default: .venv)
+#   JAX_PLATFORMS   where to train (default: cpu)
+set -euo pipefail
+
+case "${1:-}" in
+    -h | --help)
+        sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"
+        exit 0 ;;
+    -*)
+        echo "error: unknown option $1; see --help" >&2
+        exit 2 ;;
+esac
+
+# OUTPUT is relative to where the user is; everything else to the repository.
+output=${1:-}
+case "$output" in
+    "" | /*) ;;
+    *) output=$PWD/$output ;;
+esac
+cd "$(dirname "$0")/.."
+output=${output:-runs/quickstart}
+
+. scripts/environment.sh
+trap 'echo; echo "interrupted; the same command goes on from here" >&2; exit 130' INT TERM
+make_environment
+export JAX_PLATFORMS=${JAX_PLATFORMS:-cpu}
+
+corpus=$output/corpus
+tokenizer=$output/tokenizer
+tokens=$output/tokens
+run=$output/run
+done_file=$output/.done
+mkdir -p "$output"
+touch "$done_file"
+
+number=0
+# step TITLE CONFIG-FILE COMMAND...: runs the command, once for the same command and config file.
+step() {
+    title=$1
+    config=$2
+    shift 2
+    number=$((number + 1))
+    key="$(echo "$*" "$(cat "$config")" | cksum) $title"
+    if grep -qxF "$key" "$done_file"; then
+        echo "[$number/6] $title: done before"
+        return 0
+    fi
+    echo
+    echo "[$number/6] $title"
+    echo "      $*" | sed "s|$PYTHON -m|python -m|"
+    started=$SECONDS
+    "$@"
+    echo "$key" >>"$done_file"
+    echo "      $((SECONDS - started)) s"
+}
+
+# keep FILE COMMAND...: the command's standard output in a file, whole or not at all.
+keep() {
+    file=$1
+    shift
+    "$@" >"$file.part"
+    mv "$file.part" "$file"
+}
+
+recipe=configs/corpus/quickstart.py
+config=configs/tiny.py
+workers=$("$PYTHON" -c 'import os; print(max(1, min(8, os.cpu_count() or 1)))')
+step "Documents: read, cleaned, deduplicated, split" $recipe \
+    "$PYTHON" -m data_beam.prepare --config=$recipe "--output=$corpus" \
+    --runner=FnApiRunner --direct_running_mode=multi_processing "--direct_num_workers=$workers"
+step "Tokenizer: 8192 pieces learned from them" $config \
+    "$PYTHON" -m data_beam.train_tokenizer "--corpus=$corpus" "--output=$tokenizer" \
+    --vocab_size=8192 --byte_fallback
+step "Tokens: documents as numbers, shuffled" $config \
+    "$PYTHON" -m data_beam.tokenize "--corpus=$corpus" "--tokenizer=$tokenizer/tokenizer.model" \
+    "--output=$tokens" \
+    --runner=FnApiRunner --direct_running_mode=multi_processing "--direct_num_workers=$workers"
+step "Training" $config \
+    "$PYTHON" -m maxlm.train --config=$config "--workdir=$run" "--config.data.tokens=$tokens"
+step "Evaluation on held-out documents" $config \
+    keep "$output/evaluation.json" "$PYTHON" -m maxlm.evaluate "--workdir=$run"
+step "Text: three continuations" $config \
+    keep "$output/continuations.txt" "$PYTHON" -m maxlm.generate "--workdir=$run" \
+    --max_tokens=48 --temperature=0.7 --top_p=0.9 --seed=1 \
+    "--prompt=The function returns" "--prompt=第一条　为了" "--prompt=def __init__(self, "
+
+echo
+cat "$output/continuations.txt"
+echo
+"$PYTHON" - "$run/metrics.jsonl" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+held_out = [row for row in rows if "eval/perplexity" in row]
+first, last = held_out[0], held_out[-1]
+print(f"held-out perplexity: {first['eval/perplexity']:,.0f} before training, "
+      f"{last['eval/perplexity']:,.1f} after {last['step']} steps "
+      f"({last['eval/bits_per_byte']:.2f} bits per byte)")
+END
+cat <<END
+outputs:
+  $corpus      documents as Parquet, what was left out and why, manifest.json
+  $tokenizer   tokenizer.model, report.json
+  $tokens      token shards, their index, manifest.json
+  $run         metrics.jsonl, checkpoints, config.json
+  $output/evaluation.json, $output/continuations.txt
+next: README.md, or try a prompt of your own:
+  $PYTHON -m maxlm.generate --workdir=$run --prompt="Once upon a time"
+END
