@@ -12,7 +12,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,17 +74,30 @@ def sole_user(workdir: Path) -> Iterator[None]:
         yield
 
 
-def refuse_other_run(config: Config, plan: dict[str, Any]) -> Any:
+# Settings that change how something is computed, and neither what is trained nor on which tokens.
+FREE_SETTINGS = frozenset({
+    "attention", "remat", "scan_layers", "loss_chunk", "workers", "prefetch", "verify", "epochs"})
+
+
+def refuse_other_run(config: Config, plan: dict[str, Any]) -> Callable[[checkpoints.Meta], None]:
     """A check that a checkpoint has this run's model shape and data order."""
 
     def check(meta: checkpoints.Meta) -> None:
-        model = checkpoints.differences(
-            meta.config["model"], to_plain(config.model), "config.model")
-        # These change how the model is computed, not what its arrays are.
-        free = ("attention", "remat", "scan_layers", "loss_chunk")
-        lines = [line for line in model if line.split(":")[0].rpartition(".")[2] not in free]
+        wanted = to_plain(config)
+        lines = checkpoints.differences(meta.config["model"], wanted["model"], "config.model")
         if meta.plan["hash"] != plan["hash"]:
-            lines += checkpoints.differences(meta.plan, plan, "data plan")
+            lines += checkpoints.differences(meta.config["data"], wanted["data"], "config.data")
+            lines += checkpoints.differences(
+                meta.config["run"]["seed"], wanted["run"]["seed"], "config.run.seed")
+            counts = ("name", "documents", "tokens")
+            have, want = ([{key: source[key] for key in counts} for source in p["sources"]]
+                          for p in (meta.plan, plan))
+            lines += checkpoints.differences(have, want, "corpus.sources")
+        lines = [line for line in lines
+                 if line.split(":")[0].rpartition(".")[2] not in FREE_SETTINGS]
+        if not lines and meta.plan["hash"] != plan["hash"]:
+            lines = ["the tokens of the corpus have changed, though not their number (plan "
+                     f"{meta.plan['hash'][:12]} and {plan['hash'][:12]})"]
         if lines:
             raise checkpoints.CheckpointError(
                 "--workdir: its checkpoints are of another run: " + "; ".join(lines[:6])
@@ -194,7 +207,9 @@ def train(config: Config, workdir: Path) -> int:
     for step in range(start + 1, config.run.steps + 1):
         # The device still computes the step before; its metrics are fetched after the dispatch.
         asked = time.monotonic()
-        batch = placement.put(next(loader))
+        index, rows = next(loader)
+        assert index == step - 1, (index, step)
+        batch = placement.put(rows)
         waited = time.monotonic() - asked
         state, metrics = train_step(state, batch)
         if pending:

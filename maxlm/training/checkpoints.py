@@ -28,6 +28,8 @@ from maxlm.config import CheckpointConfig, ConfigError
 from maxlm.training.state import TrainState
 
 LISTING = "checksums.json"
+# Orbax writes its own time stamps into this one while it renames the directory.
+UNLISTED = (LISTING, "_CHECKPOINT_METADATA")
 
 # Older than this many seconds of saving means a lost host or a dead disk (Orbax's own limit).
 SAVE_TIMEOUT_SECONDS = 1200
@@ -49,7 +51,7 @@ class Meta:
 def _file_checksums(directory: Path) -> dict[str, list[Any]]:
     """Relative path -> [bytes, xxh3-64 of the content] of every file below, sorted."""
     table = {}
-    for file in sorted(p for p in directory.rglob("*") if p.is_file()):
+    for file in sorted(p for p in directory.rglob("*") if p.is_file() and p.name not in UNLISTED):
         digest = xxhash.xxh3_64()
         with file.open("rb") as stream:
             while block := stream.read(1 << 22):
@@ -209,7 +211,7 @@ class Checkpointer:
         Args:
           abstract: see `restore`.
           check: raises when the checkpoint belongs to another run; called before arrays are read.
-          report: gets a line for each damaged checkpoint, which is moved to
+          report: gets a line for each damaged newer checkpoint, which is moved to
             RUN/damaged_checkpoints so that its step can be saved again.
 
         Returns:
@@ -218,24 +220,25 @@ class Checkpointer:
         Raises:
           CheckpointError: there are checkpoints, but all of them are damaged.
         """
-        steps = self.steps()
-        for step in reversed(steps):
+        problems: dict[int, str] = {}
+        for step in reversed(self.steps()):
             problem = self.damage(step) if jax.process_index() == 0 else None
             broken = problem is not None
             if jax.process_count() > 1:
                 broken = bool(multihost_utils.broadcast_one_to_all(broken))
-            if not broken:
-                meta = self.read_meta(step)
-                check(meta)
-                return step, self.restore(step, abstract), meta
-            if problem is not None:
-                report(f"checkpoint {step} is damaged: {problem}; "
-                       f"moved to {self._damaged / str(step)}")
-            self._set_aside(step)
-        if steps:
+            if broken:
+                problems[step] = f"checkpoint {step} is damaged: {problem}"
+                continue
+            meta = self.read_meta(step)
+            check(meta)
+            for other, line in problems.items():
+                report(f"{line}; moved to {self._damaged / str(other)}")
+                self._set_aside(other)
+            return step, self.restore(step, abstract), meta
+        if problems:
             raise CheckpointError(
-                f"all checkpoints in {self._directory} are damaged and were moved to "
-                f"{self._damaged}; to start again from step 0 use another --workdir")
+                f"{'; '.join(problems.values())}; none of the checkpoints in {self._directory} can "
+                "be used. Restore the files, or use another --workdir to start from step 0")
         return None
 
     def _set_aside(self, step: int) -> None:
