@@ -50,7 +50,7 @@ TOKENIZER_FILE = "tokenizer.model"
 ID_BYTES = 16
 
 
-class CorpusError(ValueError):
+class CorpusError(ConfigError):
     """Files of a corpus do not agree with its manifest; the message names the file."""
 
 
