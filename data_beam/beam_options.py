@@ -1,9 +1,13 @@
 """Beam's command line, with mistakes named and the runner pinned."""
 
-import argparse
 from collections.abc import Sequence
 
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    PipelineOptions,
+    StandardOptions,
+    WorkerOptions,
+    _BeamArgumentParser,
+)
 
 from maxlm.config.schema import ConfigError, suggestion
 
@@ -26,9 +30,9 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
     Raises:
       ConfigError: an option that Beam does not know; Beam itself would only log it.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = _BeamArgumentParser(add_help=False, allow_abbrev=False)
     for kind in PipelineOptions.__subclasses__():
-        kind._add_argparse_args(parser)  # pyright: ignore[reportAttributeAccessIssue]
+        kind._add_argparse_args(parser)
     try:
         _, unknown = parser.parse_known_args(list(argv))
     except SystemExit:
@@ -42,4 +46,7 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
     standard = options.view_as(StandardOptions)
     if standard.runner is None:
         standard.runner = DEFAULT_RUNNER
+    workers = options.view_as(WorkerOptions)
+    if workers.default_sdk_harness_log_level is None:  # Beam's INFO tells of its own start and end.
+        workers.default_sdk_harness_log_level = "WARNING"
     return options

@@ -67,7 +67,8 @@ class SourceConfig:
     def check(self, path: str) -> None:
         plain = self.name.replace("-", "").replace("_", "")
         if not (plain.isascii() and plain.isalnum()):
-            raise ConfigError(f"{path}.name: {self.name!r} must be made of letters, digits, - and _")
+            raise ConfigError(
+                f"{path}.name: {self.name!r} must be made of letters, digits, - and _")
         for field in ("domain", "licence"):
             if not getattr(self, field).strip():
                 raise ConfigError(f"{path}.{field}: must not be empty")
@@ -116,7 +117,7 @@ class LimitConfig:
     """Bounds that keep one bad file from taking a worker down."""
 
     max_record_bytes: int = setting(
-        32 * 2**20, "a larger file (or line of jsonl, or field) is a dead letter, unread", minimum=1)
+        32 * 2**20, "a larger file (line of jsonl, field) is a dead letter, unread", minimum=1)
 
 
 @dataclasses.dataclass(frozen=True)

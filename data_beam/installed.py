@@ -49,7 +49,8 @@ def licence_of(name: str) -> str:
 
 
 def package(name: str, pattern: str, format: str, *, licence: str = "", install: str = "",
-            exclude: tuple[str, ...] = (), text_field: str = "text", query: str = "") -> InputConfig:
+            exclude: tuple[str, ...] = (), text_field: str = "text",
+            query: str = "") -> InputConfig:
     """Files of an installed distribution.
 
     Args:

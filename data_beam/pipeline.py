@@ -1,10 +1,12 @@
 """The Beam pipeline of `prepare`.
 
-    listing -> files | read, extract, clean, judge -+-> documents -> parts by shard ----------+
-                                                    |       `-> (hash, claim) -> dedup -> ids -+-> shards
-                                                    +-> dropped ------------------------------'
-                                                    +-> dead letters
-                                                    `-> documents read, by source
+    listing -> files -> read, extract, clean, judge
+                          |-> documents -> parts by shard -------------.
+                          |       `-> (hash, claim) -> dedup -> ids ---+-> documents/
+                          |                              `-> dropped --.
+                          |-> dropped ---------------------------------+-> dropped/
+                          |-> dead letters ------------------------------> dead_letters/
+                          `-> files and documents read, by source -------> manifest.json
 
 Paths, ids, hashes and counts are shuffled, texts are not.
 """
@@ -18,6 +20,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.pvalue import TaggedOutput
 
 from data_beam.clean.language import LanguageIdentifier
 from data_beam.config import RecipeConfig
@@ -72,18 +75,18 @@ class ReadAndProcess(beam.DoFn):
             outcome = process(item, self._recipe, self._language) if isinstance(
                 item, Record) else item
             if isinstance(outcome, Document):
-                yield beam.pvalue.TaggedOutput("claims", exact.claim(outcome, index))
+                yield TaggedOutput("claims", exact.claim(outcome, index))
                 yield outcome
             elif isinstance(outcome, Dropped):
-                yield beam.pvalue.TaggedOutput("dropped", outcome)
+                yield TaggedOutput("dropped", outcome)
             else:
                 assert isinstance(outcome, DeadLetter)
-                yield beam.pvalue.TaggedOutput("dead_letters", outcome)
+                yield TaggedOutput("dead_letters", outcome)
             self._report()
         self._done["files"] += 1
         self._done["bytes"] += file.size
         self._report()
-        yield beam.pvalue.TaggedOutput("read", (file.source, count))
+        yield TaggedOutput("read", (file.source, (1, count)))
 
     def finish_bundle(self) -> None:
         self._reported = 0.0
@@ -167,9 +170,10 @@ def build(root: beam.Pipeline, recipe: RecipeConfig, listing: str, output: str, 
                               | "All dropped" >> beam.Flatten())
     dead_letters = leftover_shards("dead_letters", read["dead_letters"])
     counted = (read["read"]
-               | "Count read" >> beam.CombinePerKey(sum)
-               | "Report read" >> beam.Map(
-                   lambda entry: (f"read.{entry[0]}", {"source": entry[0], "read": entry[1]})))
+               | "Count read" >> beam.CombinePerKey(beam.combiners.TupleCombineFn(sum, sum))
+               | "Report read" >> beam.Map(lambda entry: (
+                   f"read.{entry[0]}",
+                   {"source": entry[0], "files": entry[1][0], "read": entry[1][1]})))
     _ = ((written, dropped, dead_letters, counted)
          | "All reports" >> beam.Flatten()
          | "Write reports" >> beam.ParDo(_WriteReport(reports)))

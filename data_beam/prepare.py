@@ -25,6 +25,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.localfilesystem import LocalFileSystem
+from apache_beam.runners.runner import PipelineState
 
 from data_beam import beam_options, pipeline, progress
 from data_beam.config import RecipeConfig
@@ -55,10 +56,11 @@ def _already_done(output: str, identity: dict[str, Any]) -> bool:
         raise ConfigError(f"--output: {output} holds a corpus of another recipe (it differs in "
                           f"{', '.join(changed)}); choose another --output or remove it")
     if existing["inputs"] != identity["inputs"]:
-        raise ConfigError(f"--output: {output} was made from other files (now {identity['inputs']['files']}"
-                          f" files of {identity['inputs']['bytes']:,} bytes, then "
-                          f"{existing['inputs']['files']} of {existing['inputs']['bytes']:,}, or "
-                          "some were modified); choose another --output or remove it")
+        now, then = identity["inputs"], existing["inputs"]
+        raise ConfigError(
+            f"--output: {output} was made from other files (now {now['files']} of {now['bytes']:,} "
+            f"bytes, then {then['files']} of {then['bytes']:,}, or some were modified since); "
+            "choose another --output or remove it")
     return True
 
 
@@ -101,7 +103,9 @@ def _run_pipeline(recipe: RecipeConfig, listing: Sequence[File], output: str, te
         Path(progress_folder), Path(output), sum(file.size for file in listing),
         len(_OUTPUTS) * recipe.shards) if local else nullcontext()
     with shown:
-        root.run().wait_until_finish()
+        state = root.run().wait_until_finish()
+    if state != PipelineState.DONE:
+        raise RuntimeError(f"the Beam job ended in state {state}; {output} is not whole")
 
 
 def prepare(recipe: RecipeConfig, output: str, options: Any) -> dict[str, Any]:

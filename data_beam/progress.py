@@ -64,7 +64,7 @@ class Progress:
 def summary(manifest: dict[str, Any]) -> str:
     """Table by source: read = kept + dropped + dead letters, with the reasons below."""
     heading = ("source", "domain", "read", "kept", "dropped", "dead", "MB of text", "languages")
-    rows = [heading]
+    rows: list[tuple[str, ...]] = [heading]
     reasons = []
     for name, counts in manifest["sources"].items():
         languages = sorted(counts["languages"].items(), key=lambda item: (-item[1], item[0]))

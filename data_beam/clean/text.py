@@ -50,7 +50,7 @@ def clean_prose(text: str, fix_mojibake: bool, normalization: str) -> tuple[str,
     step("control_characters", _CONTROL.sub("", text))
     if not text.isascii():
         step("invisible_characters", _INVISIBLE.sub("", text))
-        if normalization != "none":
-            step(normalization, unicodedata.normalize(normalization, text))
+        if normalization == "NFC":
+            step("NFC", unicodedata.normalize("NFC", text))
     step("whitespace", _BLANK_RUN.sub("\n\n", _TRAILING.sub("", text)).strip("\n \t\u3000\v"))
     return text, tuple(changed)

@@ -7,6 +7,7 @@ then the smallest record number. Nothing of that depends on workers or order.
 from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
+from apache_beam.pvalue import TaggedOutput
 
 from data_beam.records import Document, Dropped, Origin
 
@@ -37,5 +38,5 @@ class KeepFirst(beam.DoFn):
         yield survivor
         for other in claims:
             if other != winner:
-                yield beam.pvalue.TaggedOutput("dropped", Dropped(
+                yield TaggedOutput("dropped", Dropped(
                     origin_of(other), "dedup", "exact duplicate", f"same text as {survivor}"))

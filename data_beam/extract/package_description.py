@@ -17,7 +17,8 @@ def description(metadata: str) -> str:
     Raises:
       ExtractionError: the file has no `Metadata-Version` header.
     """
-    message = email.message_from_string(metadata.replace("\r\n", "\n"), policy=email.policy.compat32)
+    message = email.message_from_string(metadata.replace("\r\n", "\n"),
+                                        policy=email.policy.compat32)
     if "Metadata-Version" not in message:
         raise ExtractionError("no package metadata", "there is no Metadata-Version header")
     body = message.get_payload()

@@ -10,7 +10,8 @@ from resiliparse.parse.encoding import detect_encoding
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"),
          (codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF16_LE, "utf-16-le"),
          (codecs.BOM_UTF16_BE, "utf-16-be"))
-_META = re.compile(rb"<meta[^>]{0,512}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{2,40})", re.IGNORECASE)
+_META = re.compile(rb"<meta[^>]{0,512}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{2,40})",
+                   re.IGNORECASE)
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _META_BYTES = 4096
 _SNIFF_BYTES = 1 << 16

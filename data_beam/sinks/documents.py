@@ -12,7 +12,6 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.parquet
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
@@ -113,14 +112,15 @@ class WriteDocuments(beam.DoFn):
 
     def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[dict[str, Any]]:
         shard, groups = element
-        kept = pa.array(sorted(groups["kept"]), pa.string())
+        kept = set(groups["kept"])
         tables = [SCHEMA.empty_table()]
         for path in groups["parts"]:
             part = pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(path)), schema=SCHEMA)
-            tables.append(part.filter(pyarrow.compute.is_in(part["id"], value_set=kept)))
+            tables.append(part.filter(pa.array(id in kept for id in part["id"].to_pylist())))
         table = pa.concat_tables(tables).sort_by("id")
         if table.num_rows != len(kept):
-            raise RuntimeError(f"shard {shard}: {len(kept)} documents kept, {table.num_rows} staged")
+            raise RuntimeError(
+                f"shard {shard}: {len(kept)} documents kept, {table.num_rows} staged")
         folder = files.FileSystems.join(self._output, "documents")
         files.make_folder(folder)
         name = files.shard_name("documents", shard, self._shards, "parquet")

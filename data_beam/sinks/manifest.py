@@ -50,7 +50,8 @@ def read(output: str) -> dict[str, Any] | None:
 
 
 class ConservationError(RuntimeError):
-    """Documents read are not kept + dropped + dead letters: a fault of this program."""
+    """A document without an end or with two, a file not read, a shard not written: a fault of this
+    program or of its runner, never of the input."""
 
 
 def combine(recipe: RecipeConfig, listing: Sequence[File],
@@ -58,19 +59,19 @@ def combine(recipe: RecipeConfig, listing: Sequence[File],
     """The manifest of a run from the reports of its writers.
 
     Raises:
-      ConservationError: a document has no end, or two.
+      ConservationError: documents read are not kept + dropped + dead letters, or a part is missing.
     """
     sources: dict[str, dict[str, Any]] = {}
     for source in recipe.sources:
         sources[source.name] = {
             "domain": source.domain, "licence": source.licence,
-            "files": sum(1 for file in listing if file.source == source.name),
-            "read": 0, "kept": 0, "dropped": {}, "dead_letters": {}, "characters": 0, "bytes": 0,
-            "splits": {}, "languages": {}}
+            "files": 0, "read": 0, "kept": 0, "dropped": {}, "dead_letters": {},
+            "characters": 0, "bytes": 0, "splits": {}, "languages": {}}
     outputs = []
     for report in reports:
         if "file" not in report:
-            sources[report["source"]]["read"] += report["read"]
+            for key in ("files", "read"):
+                sources[report["source"]][key] += report[key]
             continue
         outputs.append({key: report[key] for key in ("file", "rows", "bytes", "sha256")})
         kind = report["file"].partition("/")[0]
@@ -82,7 +83,13 @@ def combine(recipe: RecipeConfig, listing: Sequence[File],
             for key in ("splits", "languages") if kind == "documents" else (kind,):
                 for value, count in (counts[key] if kind == "documents" else counts).items():
                     entry[key][value] = entry[key].get(value, 0) + count
+    if len(outputs) != 3 * recipe.shards:
+        raise ConservationError(f"{len(outputs)} of {3 * recipe.shards} shards were written")
     for name, entry in sources.items():
+        files_listed = sum(1 for file in listing if file.source == name)
+        if entry["files"] != files_listed:
+            raise ConservationError(
+                f"source {name!r}: {entry['files']} of {files_listed} files were read")
         dropped, dead = sum(entry["dropped"].values()), sum(entry["dead_letters"].values())
         if entry["read"] != entry["kept"] + dropped + dead:
             raise ConservationError(
