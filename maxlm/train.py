@@ -10,7 +10,6 @@ import fcntl
 import json
 import math
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ from maxlm.config import (
     to_plain,
 )
 from maxlm.data.loader import make_loader
-from maxlm.data.plan import Plan
+from maxlm.data.plan import EvaluationPlan, Plan
 from maxlm.evals.held_out import HeldOut
 from maxlm.models import counts
 from maxlm.parallel import processes
@@ -38,8 +37,10 @@ from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import make_mesh
 from maxlm.telemetry.console import Progress, duration, say
 from maxlm.telemetry.metrics import MetricsFile
-from maxlm.training import checkpoints
 from maxlm.training import step as steps
+from maxlm.training.checkpoint_reader import CheckpointError, Meta, differences
+from maxlm.training.checkpoints import Checkpointer
+from maxlm.training.faults import naming_full_disk
 from maxlm.training.state import TrainState, abstract_state, init_state
 
 
@@ -62,7 +63,11 @@ def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
 @contextlib.contextmanager
 def sole_user(workdir: Path) -> Iterator[None]:
     """Holds the run's lock: two commands training in one directory would ruin both."""
-    workdir.mkdir(parents=True, exist_ok=True)
+    try:
+        workdir.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ConfigError(f"--workdir: {str(workdir)!r} is, or lies below, a file; a directory is "
+                          "needed") from None
     if jax.process_index() != 0:
         yield
         return
@@ -79,27 +84,27 @@ FREE_SETTINGS = frozenset({
     "attention", "remat", "scan_layers", "loss_chunk", "workers", "prefetch", "verify", "epochs"})
 
 
-def refuse_other_run(config: Config, plan: dict[str, Any]) -> Callable[[checkpoints.Meta], None]:
+def refuse_other_run(config: Config, plan: dict[str, Any]) -> Callable[[Meta], None]:
     """A check that a checkpoint has this run's model shape and data order."""
 
-    def check(meta: checkpoints.Meta) -> None:
+    def check(meta: Meta) -> None:
         wanted = to_plain(config)
-        lines = checkpoints.differences(meta.config["model"], wanted["model"], "config.model")
+        lines = differences(meta.config["model"], wanted["model"], "config.model")
         if meta.plan["hash"] != plan["hash"]:
-            lines += checkpoints.differences(meta.config["data"], wanted["data"], "config.data")
-            lines += checkpoints.differences(
+            lines += differences(meta.config["data"], wanted["data"], "config.data")
+            lines += differences(
                 meta.config["run"]["seed"], wanted["run"]["seed"], "config.run.seed")
             counts = ("name", "documents", "tokens")
             have, want = ([{key: source[key] for key in counts} for source in p["sources"]]
                           for p in (meta.plan, plan))
-            lines += checkpoints.differences(have, want, "corpus.sources")
+            lines += differences(have, want, "corpus.sources")
         lines = [line for line in lines
                  if line.split(":")[0].rpartition(".")[2] not in FREE_SETTINGS]
         if not lines and meta.plan["hash"] != plan["hash"]:
             lines = ["the tokens of the corpus have changed, though not their number (plan "
                      f"{meta.plan['hash'][:12]} and {plan['hash'][:12]})"]
         if lines:
-            raise checkpoints.CheckpointError(
+            raise CheckpointError(
                 "--workdir: its checkpoints are of another run: " + "; ".join(lines[:6])
                 + ". Use another --workdir, or the config it was started with")
 
@@ -113,12 +118,19 @@ def main(argv: Sequence[str]) -> int:
         jax.config.update("jax_compilation_cache_dir", arguments.compilation_cache)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
     workdir = Path(arguments.workdir)
-    with sole_user(workdir):
-        return train(config, workdir)
+    with (naming_full_disk(workdir), sole_user(workdir),
+          Checkpointer(workdir, config.checkpoint) as checkpointer,
+          contextlib.ExitStack() as stack):
+        return train(config, workdir, checkpointer, stack)
 
 
-def train(config: Config, workdir: Path) -> int:
-    """Runs to the last step. Returns the exit status."""
+def train(config: Config, workdir: Path, checkpointer: Checkpointer,
+          stack: contextlib.ExitStack) -> int:
+    """Runs to the last step. Returns the exit status.
+
+    Args:
+      stack: gets what has to be closed when the run ends, well or not.
+    """
     first_process = jax.process_index() == 0
     report = say if first_process else lambda line: None
 
@@ -129,7 +141,10 @@ def train(config: Config, workdir: Path) -> int:
     if plan.vocab_size > config.model.vocab_size:
         raise ConfigError(f"config.model.vocab_size: {config.model.vocab_size} is less than the "
                           f"tokenizer's vocabulary of {plan.vocab_size}")
+    evaluation = EvaluationPlan(config.data, config.evals.split, config.evals.batches) if (
+        config.evals.every_steps) else None
     description = plan.describe()
+    processes.require_same(config=json.dumps(to_plain(config)), corpus=plan.hash)
     report(f"maxlm: {counts.param_count(config.model) / 1e6:.1f} M parameters, "
            f"{config.data.batch_size} x {config.data.sequence_length} tokens a step, "
            f"{config.run.steps} steps, {jax.device_count()} {jax.devices()[0].platform} device(s) "
@@ -137,7 +152,6 @@ def train(config: Config, workdir: Path) -> int:
 
     # -- state -------------------------------------------------------------------------------
     abstract = abstract_state(config, mesh)
-    checkpointer = checkpoints.Checkpointer(workdir, config.checkpoint)
     found = checkpointer.restore_newest(abstract, refuse_other_run(config, description), report)
     if found is None:
         start, state, tokens_seen = 0, init_state(config, mesh), 0
@@ -147,18 +161,18 @@ def train(config: Config, workdir: Path) -> int:
     if start >= config.run.steps:
         report(f"nothing to do: the checkpoint of step {start} is at or past the last step "
                f"({config.run.steps}); raise --config.run.steps to train on")
-        checkpointer.close()
         return 0
     if first_process:
         write_run_files(config, workdir, plan)
-    metrics_file = MetricsFile(
-        workdir / "metrics.jsonl", start if found else -1) if first_process else None
+    metrics_file = stack.enter_context(contextlib.closing(MetricsFile(
+        workdir / "metrics.jsonl", start if found else -1))) if first_process else None
 
     # -- programs ----------------------------------------------------------------------------
     began = time.monotonic()
     train_step = steps.compile_train_step(
         config, mesh, abstract, placement.abstract(config.data.sequence_length))
-    held_out = HeldOut(config, mesh, placement, abstract) if config.evals.every_steps else None
+    held_out = HeldOut(config, mesh, placement, abstract.params, evaluation) if (
+        evaluation) else None
     report(f"compiled in {time.monotonic() - began:.1f} s")
 
     # -- loop --------------------------------------------------------------------------------
@@ -173,11 +187,14 @@ def train(config: Config, workdir: Path) -> int:
         now = time.monotonic()
         seconds, finished_last = now - finished_last, now
         tokens_seen += int(values["tokens"])
-        if not math.isfinite(values["loss"]):
-            raise RunFailure(
-                f"the loss of step {step} is {values['loss']}; checkpoints up to step "
-                f"{max(checkpointer.steps(), default=0)} are good. Lower the learning rate or the "
-                "clip norm, or look at the documents of that batch")
+        for name in ("loss", "grad_norm"):  # a bad gradient has spoiled the weights already
+            if not math.isfinite(values[name]):
+                good = max(checkpointer.steps(), default=None)
+                raise RunFailure(
+                    f"the {name} of step {step} is {values[name]}; "
+                    + (f"checkpoints up to step {good} are good" if good else "no step was saved")
+                    + ". Lower the learning rate or the clip norm, or look at the documents of "
+                    "that batch")
         row = {"step": step, "loss": values["loss"], "grad_norm": values["grad_norm"],
                "learning_rate": values["learning_rate"], "tokens": tokens_seen,
                "tokens_per_second": values["tokens"] / seconds, "step_seconds": seconds,
@@ -200,8 +217,9 @@ def train(config: Config, workdir: Path) -> int:
 
     if start == 0:
         evaluate(0, state)
-    loader = make_loader(plan, start, config.run.steps, placement.local_rows,
-                         workers=config.data.workers, prefetch=config.data.prefetch)
+    loader = stack.enter_context(contextlib.closing(make_loader(
+        plan, start, config.run.steps, placement.local_rows, workers=config.data.workers,
+        prefetch=config.data.prefetch)))
     pending: tuple[int, Any, float] | None = None
     finished_last = began = time.monotonic()
     for step in range(start + 1, config.run.steps + 1):
@@ -225,11 +243,12 @@ def train(config: Config, workdir: Path) -> int:
         if evaluate_now:
             evaluate(step, state)
         if save_now:  # after the evaluation: a run killed in between evaluates again
-            checkpointer.save(step, state, checkpoints.Meta(
+            if metrics_file:
+                metrics_file.sync()
+            checkpointer.save(step, state, Meta(
                 config=to_plain(config), plan=description, tokens=tokens_seen))
+            finished_last = time.monotonic()
     checkpointer.close()
-    if metrics_file:
-        metrics_file.close()
     report(f"done: {config.run.steps} steps, {tokens_seen:,} tokens, "
            f"{duration(time.monotonic() - began)}; {workdir}")
     return 0
@@ -237,10 +256,12 @@ def train(config: Config, workdir: Path) -> int:
 
 def write_run_files(config: Config, workdir: Path, plan: Plan) -> None:
     """What evaluate and generate need to know about the run."""
-    temporary = workdir / "config.json.tmp"
-    temporary.write_text(json.dumps(to_plain(config), indent=2) + "\n", encoding="utf-8")
-    os.replace(temporary, workdir / "config.json")
-    shutil.copyfile(plan.tokenizer_path, workdir / "tokenizer.model")
+    text = json.dumps(to_plain(config), indent=2) + "\n"
+    for name, content in (("config.json", text.encode()),
+                          ("tokenizer.model", Path(plan.tokenizer_path).read_bytes())):
+        temporary = workdir / f"{name}.tmp"
+        temporary.write_bytes(content)
+        os.replace(temporary, workdir / name)
 
 
 if __name__ == "__main__":

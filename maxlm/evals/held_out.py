@@ -10,7 +10,6 @@ from maxlm.config import Config
 from maxlm.data.loader import make_loader
 from maxlm.data.plan import EvaluationPlan
 from maxlm.parallel.batches import BatchPlacement
-from maxlm.training.state import TrainState
 from maxlm.training.step import compile_eval_step
 
 
@@ -33,14 +32,16 @@ class HeldOut:
     Args:
       config: of the run; `evals` says which split and how many batches.
       mesh, placement: where parameters and rows lie.
-      abstract: abstract state, for the one compilation.
+      params: weights, or their shapes and shardings, for the one compilation.
+      plan: the rows to score, when the caller has it already.
     """
 
     def __init__(self, config: Config, mesh: jax.sharding.Mesh, placement: BatchPlacement,
-                 abstract: TrainState):
-        self._plan = EvaluationPlan(config.data, config.evals.split, config.evals.batches)
+                 params: Any, plan: EvaluationPlan | None = None):
+        self._plan = plan or EvaluationPlan(
+            config.data, config.evals.split, config.evals.batches)
         self._placement = placement
-        self._step = compile_eval_step(config, mesh, abstract.params,
+        self._step = compile_eval_step(config, mesh, params,
                                        placement.abstract(config.data.sequence_length))
 
     def run(self, params: Any) -> dict[str, float]:

@@ -268,8 +268,9 @@ def init_cache(config: ModelConfig, batch: int, max_length: int,
                precision: PrecisionConfig) -> KVCache:
     """An empty cache for `batch` rows of at most `max_length` tokens."""
     shape = (config.num_layers, batch, max_length, config.num_kv_heads, config.head_dim)
-    zeros = jnp.zeros(shape, compute_dtype(precision))
-    return KVCache(zeros, zeros, jnp.zeros(batch, jnp.int32))
+    dtype = compute_dtype(precision)
+    # Two arrays, not one twice: the caller donates both.
+    return KVCache(jnp.zeros(shape, dtype), jnp.zeros(shape, dtype), jnp.zeros(batch, jnp.int32))
 
 
 def decode(

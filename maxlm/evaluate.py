@@ -1,0 +1,33 @@
+"""Scores a checkpoint on held-out text: `python -m maxlm.evaluate --workdir=RUN [--step=N]`.
+
+Prints one JSON object on standard output: loss (nats per token), perplexity and bits per byte, over
+all and by source. Fields of the run's config can be changed for the occasion, for example
+--config.data.tokens=OTHER, --config.evals.split=test or --config.evals.batches=100.
+"""
+
+import json
+from collections.abc import Sequence
+
+from maxlm.config import Parser, run_command, split_overrides
+from maxlm.evals.held_out import HeldOut
+from maxlm.parallel.batches import BatchPlacement
+from maxlm.training.runs import open_run
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = Parser(prog="python -m maxlm.evaluate", description=__doc__)
+    parser.add_argument("--workdir", required=True, help="directory of the training run")
+    parser.add_argument("--step", type=int, help="which checkpoint (default: the newest)")
+    rest, overrides = split_overrides(argv)
+    arguments = parser.parse_args(rest)
+
+    run = open_run(arguments.workdir, arguments.step, overrides)
+    placement = BatchPlacement(run.mesh, run.config.data.batch_size)
+    held_out = HeldOut(run.config, run.mesh, placement, run.params)
+    print(json.dumps({"step": run.step, "split": run.config.evals.split,
+                      **held_out.run(run.params)}, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main)

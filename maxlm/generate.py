@@ -1,0 +1,83 @@
+"""Continues texts with a trained model.
+
+    python -m maxlm.generate --workdir=RUN --prompt="The patient" --prompt="患者"
+
+All prompts are continued in one batch. The result goes to standard output: the prompt and its
+continuation, or with --json one object a line.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+
+from maxlm.config import ConfigError, Parser, run_command, split_overrides
+from maxlm.models.sampling import Sampling, continue_prompts
+from maxlm.training.runs import open_run
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = Parser(prog="python -m maxlm.generate", description=__doc__)
+    parser.add_argument("--workdir", required=True, help="directory of the training run")
+    parser.add_argument("--step", type=int, help="which checkpoint (default: the newest)")
+    parser.add_argument("--prompt", action="append", required=True,
+                        help="text to continue; may be given several times, and may be empty")
+    parser.add_argument("--max_tokens", type=int, default=64,
+                        help="most tokens to add to each prompt (default: %(default)s)")
+    parser.add_argument("--temperature", type=float, default=0.8,
+                        help="0 takes the likeliest token each time; 1 samples as the model "
+                        "predicts (default: %(default)s)")
+    parser.add_argument("--top_p", type=float, default=0.95,
+                        help="sample from the likeliest tokens that together have this probability "
+                        "(default: %(default)s)")
+    parser.add_argument("--top_k", type=int, default=0,
+                        help="sample from the k likeliest tokens; 0 for no limit (default: 0)")
+    parser.add_argument("--seed", type=int, default=0,
+                        help="same seed, same texts (default: %(default)s)")
+    parser.add_argument("--json", action="store_true",
+                        help="print objects {prompt, text, tokens, ended} instead of text")
+    rest, overrides = split_overrides(argv)
+    arguments = parser.parse_args(rest)
+    if arguments.max_tokens < 1:
+        raise ConfigError(f"--max_tokens: must be at least 1, got {arguments.max_tokens}")
+    if arguments.seed < 0:
+        raise ConfigError(f"--seed: must be at least 0, got {arguments.seed}")
+    sampling = Sampling(arguments.temperature, arguments.top_k, arguments.top_p, arguments.seed)
+
+    run = open_run(arguments.workdir, arguments.step, overrides)
+    tokenizer = run.tokenizer
+    prompts = [[tokenizer.bos_id, *tokenizer.encode(prompt)] for prompt in arguments.prompt]
+    longest = max(map(len, prompts)) + arguments.max_tokens
+    if longest > run.config.data.sequence_length:
+        print(f"note: {longest} tokens are more than the {run.config.data.sequence_length} the "
+              "model was trained on at once; it may ramble past them", file=sys.stderr)
+    allowed = np.zeros(run.config.model.vocab_size, bool)
+    allowed[: tokenizer.vocab_size] = True
+    allowed[[tokenizer.bos_id, tokenizer.pad_id, max(tokenizer.unk_id, 0)]] = False
+    allowed[tokenizer.eos_id] = True
+
+    added: list[list[int]] = [[] for _ in prompts]
+    ended = [False] * len(prompts)
+    with jax.set_mesh(run.mesh):
+        for new in continue_prompts(run.params, prompts, arguments.max_tokens, allowed,
+                                    tokenizer.eos_id, sampling, run.config.model,
+                                    run.config.precision):
+            for i, token in enumerate(new):
+                if token is not None:
+                    added[i].append(token)
+    for i, (prompt, tokens) in enumerate(zip(arguments.prompt, added, strict=True)):
+        ended[i] = len(tokens) < arguments.max_tokens
+        text = tokenizer.decode(tokens)
+        if arguments.json:
+            print(json.dumps({"prompt": prompt, "text": text, "tokens": tokens,
+                              "ended": ended[i]}, ensure_ascii=False))
+        else:
+            rule = "" if len(prompts) == 1 else f"--- {i + 1} of {len(prompts)} ---\n"
+            print(f"{rule}{prompt}{text}")
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main)

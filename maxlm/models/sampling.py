@@ -1,0 +1,134 @@
+"""Choosing the next token from logits, and the loop that continues prompts with a KV cache.
+
+Shape legend: B prompts, T tokens of the longest prompt, V vocabulary.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from maxlm.config import ConfigError, ModelConfig, PrecisionConfig
+from maxlm.models import transformer
+from maxlm.parallel.mesh import batch_shards
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """How the next token is chosen.
+
+    Attributes:
+      temperature: logits are divided by it; 0 takes the most likely token.
+      top_k: only the k most likely tokens; 0 for all.
+      top_p: only the most likely tokens that together have this probability (nucleus sampling,
+        arXiv:1904.09751); 1 for all. Taken after top_k and temperature.
+      seed: of the draws. A prompt's draws depend on the seed, its place in the list and the
+        position in its text, not on what else is in the batch.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.temperature >= 0:
+            raise ConfigError(f"--temperature: must be at least 0, got {self.temperature}")
+        if self.top_k < 0:
+            raise ConfigError(f"--top_k: must be at least 0 (0 for all), got {self.top_k}")
+        if not 0 < self.top_p <= 1:
+            raise ConfigError(f"--top_p: must be above 0 and at most 1, got {self.top_p}")
+
+
+def filter_logits(logits_BV: jax.Array, sampling: Sampling) -> jax.Array:
+    """float32 logits over the temperature, with minus infinity where top_k or top_p exclude.
+
+    Ties at the edge stay in. At least one token is always left.
+    """
+    logits_BV = logits_BV / sampling.temperature
+    V = logits_BV.shape[-1]
+    if 0 < sampling.top_k < V:
+        kth_B1 = jax.lax.top_k(logits_BV, sampling.top_k)[0][:, -1:]
+        logits_BV = jnp.where(logits_BV < kth_B1, -jnp.inf, logits_BV)
+    if sampling.top_p < 1:
+        sorted_BV = jnp.flip(jnp.sort(logits_BV, axis=-1), axis=-1)
+        probability_BV = jax.nn.softmax(sorted_BV, axis=-1)
+        before_BV = jnp.cumsum(probability_BV, axis=-1) - probability_BV
+        kept_BV = before_BV < sampling.top_p
+        lowest_B1 = jnp.where(kept_BV, sorted_BV, jnp.inf).min(axis=-1, keepdims=True)
+        logits_BV = jnp.where(logits_BV < lowest_B1, -jnp.inf, logits_BV)
+    return logits_BV
+
+
+def sample(logits_BV: jax.Array, lengths_B: jax.Array, sampling: Sampling) -> jax.Array:
+    """The next token of each row, int32 [B].
+
+    Args:
+      logits_BV: float32; excluded tokens are minus infinity.
+      lengths_B: int32 tokens before the one to be drawn; the draw's place in the random stream.
+    """
+    if sampling.temperature == 0:
+        return jnp.argmax(logits_BV, axis=-1).astype(jnp.int32)
+    logits_BV = filter_logits(logits_BV, sampling)
+
+    def draw(row: jax.Array, length: jax.Array, logits_V: jax.Array) -> jax.Array:
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(sampling.seed), row), length)
+        return jax.random.categorical(key, logits_V)
+
+    rows_B = jnp.arange(logits_BV.shape[0])
+    return jax.vmap(draw)(rows_B, lengths_B, logits_BV).astype(jnp.int32)
+
+
+def continue_prompts(
+    params: Any,
+    prompts: Sequence[Sequence[int]],
+    max_tokens: int,
+    allowed_V: np.ndarray,
+    eos_id: int,
+    sampling: Sampling,
+    config: ModelConfig,
+    precision: PrecisionConfig,
+) -> Iterator[list[int | None]]:
+    """Continues all prompts together, one token of each at a time.
+
+    Args:
+      params: weights of maxlm.models.transformer.
+      prompts: token ids, at least one each (BOS, usually).
+      max_tokens: most tokens to add to each.
+      allowed_V: bool, ids that may be chosen.
+      eos_id: ends a text; is not given out.
+
+    Yields:
+      The new token of each prompt, None for those that have ended. Stops when all have.
+    """
+    mesh = jax.sharding.get_abstract_mesh()
+    shards = 1 if mesh.empty else batch_shards(mesh)
+    rows = -(-len(prompts) // shards) * shards  # rows past the prompts are never shown
+    lengths = np.array([len(prompt) for prompt in prompts] + [1] * (rows - len(prompts)), np.int32)
+    tokens_BT = np.zeros((rows, lengths.max()), np.int32)
+    for row, prompt in zip(tokens_BT, prompts, strict=False):
+        row[: len(prompt)] = prompt
+    mask_V = jnp.where(jnp.asarray(allowed_V), 0.0, -jnp.inf).astype(jnp.float32)
+
+    @functools.partial(jax.jit, donate_argnums=1)
+    def step(params: Any, cache: transformer.KVCache, tokens_BT: jax.Array,
+             counts_B: jax.Array) -> tuple[jax.Array, transformer.KVCache]:
+        logits_BV, cache = transformer.decode(params, cache, tokens_BT, counts_B, config, precision)
+        return sample(logits_BV + mask_V, cache.length, sampling), cache
+
+    cache = transformer.init_cache(config, rows, int(lengths.max()) + max_tokens, precision)
+    new_B, cache = step(params, cache, jnp.asarray(tokens_BT), jnp.asarray(lengths))
+    ended = np.arange(rows) >= len(prompts)
+    for count in range(1, max_tokens + 1):
+        drawn = np.asarray(new_B)
+        ended |= drawn == eos_id
+        if ended.all():
+            return
+        yield [None if ended[i] else int(drawn[i]) for i in range(len(prompts))]
+        if count < max_tokens:
+            new_B, cache = step(params, cache, new_B[:, None],
+                                jnp.asarray(~ended, jnp.int32))

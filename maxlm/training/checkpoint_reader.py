@@ -1,0 +1,166 @@
+"""Reading what is inside a run's checkpoints, and finding out whether it is still whole.
+
+    RUN/checkpoints/STEP/state/           arrays of TrainState (Orbax, OCDBT)
+    RUN/checkpoints/STEP/meta/            JSON: config, plan, tokens seen
+    RUN/checkpoints/STEP/checksums.json   size and checksum of each file
+
+A directory named by a number is whole: it gets that name by a rename when everything is written. A
+disk or a copy may still damage its files later; their checksums find that.
+"""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import orbax.checkpoint as ocp
+import xxhash
+from etils import epath
+
+from maxlm.config import ConfigError
+
+LISTING = "checksums.json"
+# Orbax writes its own time stamps into this one while it renames the directory.
+UNLISTED = (LISTING, "_CHECKPOINT_METADATA")
+
+
+class CheckpointError(ConfigError):
+    """A checkpoint that is damaged, missing, of another run, or cannot be written."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Meta:
+    """What is stored beside the arrays. Everything is plain JSON."""
+
+    config: dict[str, Any]  # the resolved config of the run
+    plan: dict[str, Any]  # Plan.describe(), `hash` included
+    tokens: int  # trained tokens up to and including this step
+
+
+def file_checksums(directory: Path) -> dict[str, list[Any]]:
+    """Relative path -> [bytes, xxh3-64 of the content] of every file below, sorted."""
+    table = {}
+    for file in sorted(p for p in directory.rglob("*") if p.is_file() and p.name not in UNLISTED):
+        digest = xxhash.xxh3_64()
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 22):
+                digest.update(block)
+        table[file.relative_to(directory).as_posix()] = [file.stat().st_size, digest.hexdigest()]
+    return table
+
+
+def differences(saved: Any, wanted: Any, path: str) -> list[str]:
+    """One line per leaf in which two JSON trees differ, named by its dotted path."""
+    if isinstance(saved, dict) and isinstance(wanted, dict):
+        lines = []
+        for key in dict.fromkeys([*saved, *wanted]):
+            if key not in saved or key not in wanted:
+                have, lack = ("checkpoint", "this run") if key in saved else (
+                    "this run", "the checkpoint")
+                lines.append(f"{path}.{key}: only {have} has it, {lack} does not")
+            else:
+                lines += differences(saved[key], wanted[key], f"{path}.{key}")
+        return lines
+    if isinstance(saved, list) and isinstance(wanted, list) and len(saved) == len(wanted):
+        return [line for i, (a, b) in enumerate(zip(saved, wanted, strict=True))
+                for line in differences(a, b, f"{path}[{i}]")]
+    return [] if saved == wanted else [f"{path}: checkpoint {saved!r}, this run {wanted!r}"]
+
+
+def leaf_table(tree: Any) -> dict[str, str]:
+    """Path -> 'dtype[shape]' of every array in a tree."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+
+    def name(path: Any) -> str:
+        parts = [getattr(k, "key", getattr(k, "name", getattr(k, "idx", k))) for k in path]
+        return ".".join(str(part) for part in parts)
+
+    return {name(path): f"{leaf.dtype}{list(leaf.shape)}" for path, leaf in leaves
+            if hasattr(leaf, "shape")}
+
+
+class Reader:
+    """Reads the checkpoints under `workdir` and changes nothing there.
+
+    Attributes:
+      directory: RUN/checkpoints.
+    """
+
+    def __init__(self, workdir: str | os.PathLike[str]):
+        self.directory = Path(workdir).resolve() / "checkpoints"
+
+    def steps(self) -> list[int]:
+        """Steps with a whole checkpoint, ascending."""
+        if not self.directory.is_dir():
+            return []
+        return sorted(int(p.name) for p in self.directory.iterdir() if p.name.isdigit())
+
+    def damage(self, step: int) -> str | None:
+        """What is wrong with the files of a checkpoint, or None."""
+        directory = self.directory / str(step)
+        try:
+            expected = json.loads((directory / LISTING).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return f"file {LISTING} is missing"
+        except ValueError:
+            return f"file {LISTING} is not valid JSON"
+        found = file_checksums(directory)
+        for name, (size, checksum) in expected.items():
+            if name not in found:
+                return f"file {name} is missing"
+            if found[name][0] != size:
+                return f"file {name} has {found[name][0]} bytes instead of {size}"
+            if found[name][1] != checksum:
+                return f"file {name} has changed (checksum)"
+        return None
+
+    def read_meta(self, step: int) -> Meta:
+        """Config, plan and token count of a checkpoint.
+
+        Raises:
+          CheckpointError: no such step.
+        """
+        self._require(step)
+        with ocp.Checkpointer(ocp.JsonCheckpointHandler()) as checkpointer:
+            return Meta(**checkpointer.restore(self.directory / str(step) / "meta"))
+
+    def restore_params(self, step: int, abstract: Any) -> Any:
+        """The float32 weights alone.
+
+        Args:
+          step: one of `steps()`.
+          abstract: parameter tree of `jax.ShapeDtypeStruct` with shardings.
+
+        Raises:
+          CheckpointError: no such step, or a parameter of another name, shape or dtype.
+        """
+        self._require(step)
+        path = self.directory / str(step) / "state"
+        with ocp.PyTreeCheckpointer() as checkpointer:
+            stored = ocp.StandardCheckpointHandler().metadata(epath.Path(path))
+            refuse_other_arrays(step, stored.tree["params"], abstract)
+            item = {"params": abstract}
+            restored = checkpointer.restore(path, args=ocp.args.PyTreeRestore(
+                item=item, partial_restore=True,
+                restore_args=ocp.checkpoint_utils.construct_restore_args(item)))
+        return restored["params"]
+
+    def _require(self, step: int) -> None:
+        if step not in self.steps():
+            have = ", ".join(map(str, self.steps())) or "none"
+            raise CheckpointError(
+                f"no checkpoint of step {step} in {self.directory}; have: {have}")
+
+
+def refuse_other_arrays(step: int, stored: Any, wanted: Any) -> None:
+    """Raises CheckpointError unless both trees have the same arrays by path, shape and dtype."""
+    have, want = leaf_table(stored), leaf_table(wanted)
+    problems = [f"{name}: missing in the checkpoint" for name in want if name not in have]
+    problems += [f"{name}: only in the checkpoint" for name in have if name not in want]
+    problems += [f"{name}: checkpoint {have[name]}, this run {want[name]}"
+                 for name in want if name in have and have[name] != want[name]]
+    if problems:
+        more = f" (and {len(problems) - 4} more)" if len(problems) > 4 else ""
+        raise CheckpointError(f"checkpoint {step} does not fit: {'; '.join(problems[:4])}{more}")
