@@ -1,6 +1,6 @@
 """Batches of consecutive steps, prepared ahead of the step that needs them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import grain
@@ -40,7 +40,7 @@ def make_loader(
     row_indices: Sequence[int],
     workers: int = 0,
     prefetch: int = 4,
-) -> Iterator[tuple[int, Batch]]:
+) -> Generator[tuple[int, Batch], None, None]:
     """Iterates over (step, rows of this host).
 
     Args:

@@ -1,10 +1,13 @@
 """Start-up of several processes, one a host, that train as one (`jax.distributed`)."""
 
 import argparse
+import hashlib
 
 import jax
+import numpy as np
+from jax.experimental import multihost_utils
 
-from maxlm.config import ConfigError
+from maxlm.config import ConfigError, RunFailure
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--coordinator_address", help="host:port of process 0")
     group.add_argument("--num_processes", type=int, help="how many processes there are")
     group.add_argument("--process_id", type=int, help="which of them this is, from 0")
+    group.add_argument(
+        "--start_timeout", type=int, default=300, metavar="SECONDS",
+        help="how long the processes wait for each other at start (default: %(default)s)")
 
 
 def start(arguments: argparse.Namespace) -> None:
@@ -24,11 +30,12 @@ def start(arguments: argparse.Namespace) -> None:
 
     Raises:
       ConfigError: only some of the three explicit flags are given.
+      RunFailure: the others did not arrive in time.
     """
     explicit = (arguments.coordinator_address, arguments.num_processes, arguments.process_id)
     if all(flag is None for flag in explicit):
         if arguments.distributed:
-            jax.distributed.initialize()
+            _join(arguments.start_timeout)
         return
     names = ("--coordinator_address", "--num_processes", "--process_id")
     missing = [n for n, flag in zip(names, explicit, strict=True) if flag is None]
@@ -38,4 +45,36 @@ def start(arguments: argparse.Namespace) -> None:
     if not 0 <= arguments.process_id < arguments.num_processes:
         raise ConfigError(f"--process_id: must be from 0 to {arguments.num_processes - 1}, "
                           f"got {arguments.process_id}")
-    jax.distributed.initialize(*explicit)
+    _join(arguments.start_timeout, *explicit)
+
+
+def _join(timeout: int, address: str | None = None, count: int | None = None,
+          process: int | None = None) -> None:
+    try:
+        jax.distributed.initialize(address, count, process, initialization_timeout=timeout)
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()
+        raise RunFailure(
+            f"process {'?' if process is None else process} of {count or '?'} could not join the "
+            f"others at {address or 'the address the cluster names'} within {timeout} s "
+            f"({reason[0] if reason else type(error).__name__}). Are all of them started, with "
+            "the same address and count, and can they reach it?") from error
+
+
+def require_same(**texts: str) -> None:
+    """Compares what every process has; a difference would end in a hang or in another result.
+
+    Raises:
+      ConfigError: names what differs and on which processes; raised on all of them.
+    """
+    if jax.process_count() == 1:
+        return
+    digests = np.stack([np.frombuffer(hashlib.sha256(text.encode()).digest(), np.int32)
+                        for text in texts.values()])
+    everywhere = np.asarray(multihost_utils.process_allgather(digests))  # [processes, texts, 8]
+    differs = (everywhere != everywhere[0]).any(axis=2)
+    for number, what in enumerate(texts):
+        if differs[:, number].any():
+            others = ", ".join(map(str, np.flatnonzero(differs[:, number])))
+            raise ConfigError(f"the {what} of process {others} is not that of process 0; give all "
+                              "processes the same command and the same files")

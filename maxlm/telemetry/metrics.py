@@ -7,7 +7,7 @@ from typing import Any
 
 
 class MetricsFile:
-    """Appends rows to RUN/metrics.jsonl; each row is one write, flushed to the system."""
+    """Appends rows to RUN/metrics.jsonl; a row is with the system when `write` returns."""
 
     def __init__(self, path: str | os.PathLike[str], resume_step: int):
         """Opens the file, keeping the rows up to and including `resume_step`.
@@ -22,11 +22,18 @@ class MetricsFile:
         temporary = self._path.with_name(self._path.name + ".tmp")
         temporary.write_text("".join(kept), encoding="utf-8")
         os.replace(temporary, self._path)
-        self._file = self._path.open("a", encoding="utf-8")
+        # Unbuffered: a row that does not fit on the disk fails here, and not once more at exit.
+        self._file = self._path.open("ab", buffering=0)
 
     def write(self, row: dict[str, Any]) -> None:
-        self._file.write(json.dumps(row) + "\n")
-        self._file.flush()
+        """Raises OSError when the row cannot be written whole, ValueError for NaN or infinity."""
+        line = memoryview((json.dumps(row, allow_nan=False) + "\n").encode())
+        while line:
+            line = line[self._file.write(line):]
+
+    def sync(self) -> None:
+        """Returns when the rows are on the disk. A checkpoint must not outlive rows before it."""
+        os.fsync(self._file.fileno())
 
     def close(self) -> None:
         self._file.close()
@@ -34,6 +41,5 @@ class MetricsFile:
 
 def read_metrics(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """The rows of a metrics file; a torn last line (killed while writing) is left out."""
-    text = Path(path).read_text(encoding="utf-8")
-    lines = text.split("\n")
-    return [json.loads(line) for line in lines[:-1] if line]
+    text = Path(path).read_bytes()
+    return [json.loads(line) for line in text.split(b"\n")[:-1] if line]

@@ -22,6 +22,7 @@ import orbax.checkpoint as ocp
 from jax.experimental import multihost_utils
 
 from maxlm.config import CheckpointConfig, RunFailure
+from maxlm.parallel import processes
 from maxlm.telemetry.console import say
 from maxlm.training.checkpoint_reader import (
     LISTING,
@@ -105,9 +106,10 @@ class Checkpointer:
           RunFailure: this or the previous save could not be written; the disk is full.
         """
         with self._reporting_failure(f"the checkpoint of step {step} could not be written"):
-            self._manager.save(step, args=ocp.args.Composite(
+            saved = self._manager.save(step, args=ocp.args.Composite(
                 state=ocp.args.StandardSave(state._asdict()),
                 meta=ocp.args.JsonSave(dataclasses.asdict(meta))))
+        assert saved, f"Orbax skipped the checkpoint of step {step}"
         self._last_save_time = time.monotonic()
 
     def _list_files(self) -> None:
@@ -175,6 +177,8 @@ class Checkpointer:
         Raises:
           CheckpointError: there are checkpoints, but all of them are damaged.
         """
+        # Without storage that all processes share, each would restore what it has.
+        processes.require_same(**{f"list of checkpoints in {self._directory}": str(self.steps())})
         problems: dict[int, str] = {}
         for step in reversed(self.steps()):
             problem = self.reader.damage(step) if jax.process_index() == 0 else None
