@@ -3,9 +3,9 @@
     python -m maxlm.train --config=configs/13b.py --workdir=runs/13b --config.data.tokens=TOKENS
 
 40 layers, 40 heads, width 5120. For 128 accelerators of 80 GB or more (H100, TPU v5p-256); start
-the command once on each host. Weights, gradients and optimizer take 208 GB, split over all devices
-(fsdp); a microbatch is two rows a device. 65,000 steps of 4.2 million tokens are 273 billion
-tokens, 21 a parameter; the original saw 2 trillion, in rows of 4096.
+the command once on each host, with --distributed. Weights, gradients and optimizer take 208 GB,
+split over all devices (fsdp); a microbatch is two rows a device. 65,000 steps of 4.2 million tokens
+are 273 billion tokens, 21 a parameter; the original saw 2 trillion, in rows of 4096.
 """
 
 import ml_collections

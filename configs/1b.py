@@ -2,10 +2,10 @@
 
     python -m maxlm.train --config=configs/1b.py --workdir=runs/1b --config.data.tokens=TOKENS
 
-For 16 accelerators of 40 GB or more (A100, H100, TPU v5p-32); start the command once on each host.
-Weights, gradients and optimizer take 18 GB, split over all devices (fsdp); a microbatch is four
-rows a device. 50,000 steps of 2.1 million tokens are 105 billion tokens, 95 a parameter; the
-original went on to 3 trillion.
+For 16 accelerators of 40 GB or more (A100, H100, TPU v5p-32); start the command once on each host,
+with --distributed. Weights, gradients and optimizer take 18 GB, split over all devices (fsdp); a
+microbatch is four rows a device. 50,000 steps of 2.1 million tokens are 105 billion tokens, 95 a
+parameter; the original went on to 3 trillion.
 """
 
 import ml_collections

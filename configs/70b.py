@@ -2,11 +2,11 @@
 
     python -m maxlm.train --config=configs/70b.py --workdir=runs/70b --config.data.tokens=TOKENS
 
-For 512 accelerators of 80 GB or more (H100, TPU v5p-1024); start the command once on each host.
-Heads and inner widths are split over the 8 devices with the fastest links (tensor), the rest over
-all others (fsdp): 64 x 8. Weights, gradients and optimizer take 1.1 TB; a microbatch is two rows a
-group of 8. 330,000 steps of 4.2 million tokens are 1.4 trillion tokens, 20 a parameter; the
-original saw 2 trillion.
+For 512 accelerators of 80 GB or more (H100, TPU v5p-1024); start the command once on each host,
+with --distributed. Heads and inner widths are split over the 8 devices with the fastest links
+(tensor), the rest over all others (fsdp): 64 x 8. Weights, gradients and optimizer take 1.1 TB; a
+microbatch is two rows a group of 8. 330,000 steps of 4.2 million tokens are 1.4 trillion tokens, 20
+a parameter; the original saw 2 trillion.
 """
 
 import ml_collections

@@ -2,10 +2,10 @@
 
     python -m maxlm.train --config=configs/7b.py --workdir=runs/7b --config.data.tokens=TOKENS
 
-For 64 accelerators of 80 GB or more (H100, TPU v5p-128); start the command once on each host.
-Weights, gradients and optimizer take 108 GB, split over all devices (fsdp); a microbatch is one row
-a device. 40,000 steps of 4.2 million tokens are 168 billion tokens, 25 a parameter; the original
-saw 2 trillion.
+For 64 accelerators of 80 GB or more (H100, TPU v5p-128); start the command once on each host, with
+--distributed. Weights, gradients and optimizer take 108 GB, split over all devices (fsdp); a
+microbatch is one row a device. 40,000 steps of 4.2 million tokens are 168 billion tokens, 25 a
+parameter; the original saw 2 trillion.
 """
 
 import ml_collections
