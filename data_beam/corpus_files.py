@@ -27,17 +27,31 @@ class DocumentFile:
 
 
 @dataclasses.dataclass(frozen=True)
+class CorpusSource:
+    """What the manifest says of one source."""
+
+    name: str
+    domain: str
+    licence: str
+    documents: int
+    bytes: int
+    """UTF-8 length of the texts."""
+    splits: dict[str, int]
+    """Documents by split."""
+
+
+@dataclasses.dataclass(frozen=True)
 class CorpusFiles:
     """The documents of a whole corpus.
 
     Attributes:
       files: sorted by path.
-      sources: names, in the order of the recipe.
+      sources: in the order of the recipe.
       fingerprint: hash of the content of the files.
     """
 
     files: tuple[DocumentFile, ...]
-    sources: tuple[str, ...]
+    sources: tuple[CorpusSource, ...]
     fingerprint: str
 
     @property
@@ -64,7 +78,9 @@ def find_documents(corpus: str) -> CorpusFiles:
         listed = [DocumentFile(FileSystems.join(corpus, entry["file"]), entry["rows"],
                                entry["bytes"], entry["sha256"])
                   for entry in manifest["outputs"] if entry["file"].startswith("documents/")]
-        sources = tuple(manifest["sources"])
+        sources = tuple(
+            CorpusSource(name, entry["domain"], entry["licence"], entry["kept"], entry["bytes"],
+                         entry["splits"]) for name, entry in manifest["sources"].items())
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"--corpus: {path} is no manifest of a corpus ({error!r})") from None
     listed.sort(key=lambda file: file.path)

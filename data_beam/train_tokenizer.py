@@ -43,7 +43,7 @@ _WHITESPACE = ("\n", "\n\n", "\t", "\t\t", "\t\t\t", "\t\t\t\t")
 # its mark for spaces as a space. Sentences end there instead, and the three are spelled by bytes.
 _SENTENCE_ENDS = re.compile(f"[\0\n\t{SPACE_MARK}\u2585]+")
 _SENTENCE_CHARACTERS = 4096
-_THREADS = 8  # fixed: unigram training sums floats per thread
+_THREADS = 2  # fixed, because unigram training sums floats per thread
 _REPORT_BYTES = 2_000_000
 
 

@@ -34,8 +34,14 @@ def write_corpus(directory: Path, rows: Iterable[dict], shards: int = 2) -> Path
         content = path.read_bytes()
         outputs.append({"file": f"documents/{path.name}", "rows": len(part),
                         "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()})
-    sources = {row["source"]: {"domain": row["domain"], "licence": row["licence"]}
-               for row in rows}
+    sources = {}
+    for row in rows:
+        entry = sources.setdefault(row["source"], {
+            "domain": row["domain"], "licence": row["licence"], "kept": 0, "bytes": 0,
+            "splits": {}})
+        entry["kept"] += 1
+        entry["bytes"] += len(row["text"].encode())
+        entry["splits"][row["split"]] = entry["splits"].get(row["split"], 0) + 1
     (directory / "manifest.json").write_text(
         json.dumps({"sources": sources, "outputs": outputs}), encoding="utf-8")
     return directory

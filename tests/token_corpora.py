@@ -50,7 +50,7 @@ def write_split(
         for number, documents in enumerate(shards):
             rows = [(hashlib.md5(f"{split} {name} {number} {i}".encode()).digest(), tokens,
                      4 * len(tokens)) for i, tokens in enumerate(documents)]
-            written.append(write_shard(str(target), name, number, len(shards), rows))
+            written.append(write_shard(str(target), str(target), name, number, len(shards), rows))
         entries.append(SourceEntry(
             name=name, domain=(domains or {}).get(name, "general"), licence="CC0-1.0",
             documents=sum(s.documents for s in written), tokens=sum(s.tokens for s in written),

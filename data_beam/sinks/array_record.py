@@ -1,12 +1,10 @@
 """Token shards: ArrayRecord files with an index, whole or absent, the same bytes every time."""
 
-import hashlib
-import io
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Iterable
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +12,7 @@ import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 from array_record.python.array_record_module import ArrayRecordWriter
 
+from data_beam.sinks import files
 from maxlm.data.corpus import ID_BYTES, Shard, encode_record
 
 # A group of one record is read alone; see docs/decisions.md for what compression costs and saves.
@@ -25,36 +24,13 @@ INDEX_SCHEMA = pa.schema([
 ])
 
 
-def shard_name(source: str, number: int, of: int) -> str:
-    """Stem of the files of a shard."""
-    return f"{source}-{number:05d}-of-{of:05d}"
-
-
-def publish(path: str, content: bytes | str) -> None:
-    """Puts a file in place whole: written under a temporary name, then renamed.
-
-    Args:
-      path: any path that Beam's file systems know.
-      content: bytes, or the name of a local file.
-    """
-    temporary = f"{path}.tmp-{uuid.uuid4().hex}"
-    with FileSystems.create(temporary, mime_type="application/octet-stream",
-                            compression_type="uncompressed") as target:
-        if isinstance(content, bytes):
-            target.write(content)
-        else:
-            with open(content, "rb") as source:
-                shutil.copyfileobj(source, target, 2**20)
-    # Workers that write one shard twice write the same bytes, so the last rename may win.
-    FileSystems.rename([temporary], [path])
-
-
-def write_shard(directory: str, source: str, number: int, of: int,
+def write_shard(directory: str, temporary: str, source: str, number: int, of: int,
                 documents: Iterable[tuple[bytes, np.ndarray, int]]) -> Shard:
     """Writes one shard and its index.
 
     Args:
-      directory: the split's directory, which exists; any path that Beam's file systems know.
+      directory: the split's directory, which exists; on any file system that Beam knows.
+      temporary: existing folder on the same file system for unfinished files.
       source: name of the source.
       number: of the shard, from 0.
       of: number of shards of the source.
@@ -63,27 +39,28 @@ def write_shard(directory: str, source: str, number: int, of: int,
     Returns:
       The shard's entry in the manifest.
     """
-    name = shard_name(source, number, of)
-    ids, tokens, sizes = [], [], []
-    with tempfile.TemporaryDirectory() as local:
-        path = os.path.join(local, "shard")
+    records = files.shard_name(source, number, of, "array_record")
+    index = files.shard_name(source, number, of, "index.parquet")
+    columns: tuple[list, list, list] = ([], [], [])
+
+    def copy(path: str, handle: IO[bytes]) -> None:
+        with open(path, "rb") as local:
+            shutil.copyfileobj(local, handle, 2**20)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "shard")  # ArrayRecord writes local files only
         writer = ArrayRecordWriter(path, OPTIONS)
-        for doc_id, ids_of_text, size in documents:
-            writer.write(encode_record(doc_id, ids_of_text))
-            ids.append(doc_id)
-            tokens.append(len(ids_of_text))
-            sizes.append(size)
+        for doc_id, tokens, size in documents:
+            writer.write(encode_record(doc_id, tokens))
+            for column, value in zip(columns, (doc_id, len(tokens), size), strict=True):
+                column.append(value)
         writer.close()
-        with open(path, "rb") as file:
-            checksum = hashlib.file_digest(file, "sha256").hexdigest()
-        size = os.path.getsize(path)
-        publish(f"{directory}/{name}.array_record", path)
+        size, sha256 = files.write_atomically(
+            FileSystems.join(directory, records), temporary, lambda handle: copy(path, handle))
     table = pa.table([pa.array(column, field.type) for column, field in
-                      zip((ids, tokens, sizes), INDEX_SCHEMA, strict=True)], schema=INDEX_SCHEMA)
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd")
-    index = buffer.getvalue()
-    publish(f"{directory}/{name}.index.parquet", index)
-    return Shard(file=f"{name}.array_record", index=f"{name}.index.parquet", documents=len(ids),
-                 tokens=sum(tokens), bytes=sum(sizes), size=size, sha256=checksum,
-                 index_sha256=hashlib.sha256(index).hexdigest())
+                      zip(columns, INDEX_SCHEMA, strict=True)], schema=INDEX_SCHEMA)
+    _, index_sha256 = files.write_atomically(
+        FileSystems.join(directory, index), temporary,
+        lambda handle: pq.write_table(table, handle, compression="zstd"))
+    return Shard(file=records, index=index, documents=len(columns[0]), tokens=sum(columns[1]),
+                 bytes=sum(columns[2]), size=size, sha256=sha256, index_sha256=index_sha256)

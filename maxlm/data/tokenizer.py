@@ -24,11 +24,12 @@ class Tokenizer:
     Attributes:
       vocab_size: number of ids.
       pad_id, bos_id, eos_id, unk_id: special ids; pad_id is 0 when the model has none.
-      sha256: checksum of the model's bytes.
+      model: the model's bytes; sha256 is their checksum.
     """
 
     def __init__(self, model: bytes):
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.model = model
         self.sha256 = hashlib.sha256(model).hexdigest()
         self.vocab_size = self._processor.vocab_size()
         self.bos_id = self._processor.bos_id()

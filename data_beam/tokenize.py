@@ -1,0 +1,267 @@
+"""A corpus to token shards.
+
+    python -m data_beam.tokenize --corpus=CORPUS --tokenizer=TOK/tokenizer.model --output=TOKENS
+
+writes
+
+    TOKENS/tokenizer.model                              the tokenizer
+    TOKENS/SPLIT/SOURCE-00000-of-00004.array_record     one record a document: id and token ids
+    TOKENS/SPLIT/SOURCE-00000-of-00004.index.parquet    id, tokens and bytes of each record
+    TOKENS/SPLIT/manifest.json                          counts and checksums; written last
+
+Documents are shuffled by the hash of their ids. Each text is decoded again and compared: a text
+that does not come back is an error that names the document. The same corpus and tokenizer give the
+same bytes whatever the runner and the number of workers. Run it again and it does nothing; stop it
+and the next run starts afresh.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.localfilesystem import LocalFileSystem
+
+from data_beam import beam_options, progress, tokenize_pipeline
+from data_beam.corpus_files import CorpusFiles, find_documents
+from data_beam.sinks import array_record, files
+from maxlm.config import command_line
+from maxlm.config.schema import ConfigError
+from maxlm.data.corpus import (
+    MANIFEST,
+    SPLITS,
+    TOKENIZER_FILE,
+    TOKENS_FORMAT,
+    Manifest,
+    Shard,
+    SourceEntry,
+)
+from maxlm.data.tokenizer import Tokenizer
+
+_SHOWN_FAILURES = 3
+
+
+def _is_local(path: str) -> bool:
+    return isinstance(FileSystems.get_filesystem(path), LocalFileSystem)
+
+
+def count_shards(corpus: CorpusFiles, shard_bytes: int) -> dict[tuple[str, str], int]:
+    """Shards by split and source: its bytes of text, by its share of documents, over shard_bytes.
+
+    They follow from the corpus' manifest, so neither workers nor the order of work can change them.
+    """
+    shards = {}
+    for split in SPLITS:
+        for source in corpus.sources:
+            documents = source.splits.get(split, 0)
+            if documents:
+                size = source.bytes * documents / source.documents
+                shards[split, source.name] = max(1, min(documents, round(size / shard_bytes)))
+    return shards
+
+
+def _finished(output: str, recipe: str) -> list[Manifest] | None:
+    """The manifests of a whole output of this recipe, None when there is work to do.
+
+    Raises:
+      ConfigError: the output holds tokens of another recipe.
+    """
+    manifests = []
+    for split in SPLITS:
+        path = FileSystems.join(output, split, MANIFEST)
+        if not FileSystems.exists(path):
+            continue
+        try:
+            manifest = Manifest.from_json(files.read_bytes(path).decode())
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigError(f"--output: {path} is no manifest of tokens ({error}); choose "
+                              "another --output or remove it") from None
+        if manifest.recipe != recipe:
+            raise ConfigError(f"--output: {output} holds tokens of another corpus, tokenizer or "
+                              "shard size; choose another --output or remove it")
+        manifests.append(manifest)
+    return manifests if len(manifests) == len(SPLITS) else None
+
+
+def _remove_unfinished(output: str) -> None:
+    """Clears what a stopped run left, and nothing else.
+
+    Raises:
+      ConfigError: there are files that no run of this command makes.
+    """
+    found = FileSystems.match([FileSystems.join(output, "**")])[0].metadata_list
+    paths = [entry.path for entry in found]
+    root = output.rstrip("/") + "/"
+    for path in paths:
+        name = path[len(root):]
+        if name != TOKENIZER_FILE and name.split("/")[0] not in (*SPLITS, files.TEMPORARY):
+            raise ConfigError(f"--output: {output} holds other files ({name}) and no finished "
+                              "tokens; choose an empty or a new folder")
+    if paths:
+        FileSystems.delete(paths)
+
+
+def _reports(temporary: str) -> list[dict[str, Any]]:
+    pattern = FileSystems.join(temporary, "reports", "*.json")
+    return [json.loads(files.read_bytes(entry.path))
+            for entry in FileSystems.match([pattern])[0].metadata_list]
+
+
+class ConservationError(RuntimeError):
+    """Documents or tokens encoded are not those written: a fault of this program."""
+
+
+def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
+             reports: list[dict[str, Any]]) -> list[Manifest]:
+    """The manifests from the reports of readers and writers.
+
+    Raises:
+      ConfigError: documents whose text does not come back, or that are no documents.
+      ConservationError: what was read is not what was written.
+    """
+    failures = sorted((failure for report in reports for failure in report.get("failures", ())),
+                      key=lambda failure: (failure["source"], failure["id"]))
+    if failures:
+        shown = "; ".join(f"{f['id']} of {f['source']}: {f['reason']}"
+                          for f in failures[:_SHOWN_FAILURES])
+        more = f" and {len(failures) - _SHOWN_FAILURES} more" if (
+            len(failures) > _SHOWN_FAILURES) else ""
+        raise ConfigError(f"{len(failures)} documents cannot be tokenized without loss: "
+                          f"{shown}{more}; train the tokenizer with --byte_fallback")
+    read: dict[tuple[str, str], dict[str, Any]] = {}
+    shards: dict[tuple[str, str], dict[int, Shard]] = {}
+    for report in reports:
+        for split, source, counts in report.get("counts", ()):
+            entry = read.setdefault((split, source), {
+                "documents": 0, "tokens": 0, "bytes": 0, "domains": {}, "licences": {}})
+            for name, value in counts.items():
+                if isinstance(value, dict):
+                    for key, count in value.items():
+                        entry[name][key] = entry[name].get(key, 0) + count
+                else:
+                    entry[name] += value
+        if "shard" in report:
+            shards.setdefault((report["split"], report["source"]), {})[report["number"]] = Shard(
+                **report["shard"])
+    manifests = []
+    for split in SPLITS:
+        entries = []
+        for source in corpus.sources:
+            written = tuple(shard for _, shard in sorted(
+                shards.get((split, source.name), {}).items()))
+            counts = read.get((split, source.name), {"domains": {source.domain: 0},
+                                                     "licences": {source.licence: 0}})
+            totals = {name: sum(getattr(shard, name) for shard in written)
+                      for name in ("documents", "tokens", "bytes")}
+            expected = {name: counts.get(name, 0) for name in totals}
+            if totals != expected:
+                raise ConservationError(f"source {source.name!r}, split {split!r}: encoded "
+                                        f"{expected}, but the shards hold {totals}")
+            entries.append(SourceEntry(
+                name=source.name, domain=", ".join(sorted(counts["domains"])),
+                licence=", ".join(sorted(counts["licences"])), shards=written, **totals))
+        manifests.append(Manifest(
+            format=TOKENS_FORMAT, split=split, vocab_size=tokenizer.vocab_size,
+            bos_id=tokenizer.bos_id, eos_id=tokenizer.eos_id, pad_id=tokenizer.pad_id,
+            tokenizer_sha256=tokenizer.sha256, recipe=recipe,
+            documents=sum(e.documents for e in entries), tokens=sum(e.tokens for e in entries),
+            bytes=sum(e.bytes for e in entries), sources=tuple(entries)))
+    total = sum(manifest.documents for manifest in manifests)
+    if total != corpus.rows:
+        raise ConservationError(f"the corpus has {corpus.rows} documents, {total} were written")
+    return manifests
+
+
+def tokenize(corpus: str, tokenizer_path: str, output: str, shard_bytes: int, options: Any
+             ) -> list[Manifest]:
+    """Makes the token shards unless they are there; returns the manifest of each split.
+
+    Args:
+      corpus: folder that data_beam.prepare wrote.
+      tokenizer_path: SentencePiece model.
+      output: folder, local or on any file system that Beam knows.
+      shard_bytes: bytes of text in a shard, about.
+      options: Beam pipeline options.
+
+    Raises:
+      ConfigError: inputs that do not exist or cannot be tokenized without loss; an output that
+        holds something else; a full disk.
+    """
+    output = str(Path(output).resolve()) if _is_local(output) else output.rstrip("/")
+    found = find_documents(str(Path(corpus).resolve()) if _is_local(corpus) else corpus)
+    tokenizer = Tokenizer.load(tokenizer_path, "--tokenizer")
+    recipe = hashlib.sha256(json.dumps([
+        TOKENS_FORMAT, array_record.OPTIONS, found.fingerprint, tokenizer.sha256, shard_bytes,
+    ]).encode()).hexdigest()
+    manifests = _finished(output, recipe)
+    if manifests is not None:
+        print(f"{output} is whole and of these inputs: nothing to do")
+        return manifests
+    _remove_unfinished(output)
+    temporary = FileSystems.join(output, files.TEMPORARY)
+    job = tokenize_pipeline.Job(output, temporary, FileSystems.join(output, TOKENIZER_FILE),
+                                count_shards(found, shard_bytes), _is_local(output))
+    for folder in (temporary, *map(job.folder, ("reports", "parts", "progress")),
+                   *(FileSystems.join(output, split) for split in SPLITS)):
+        files.make_folder(folder)
+    print(f"tokenizing {found.rows:,} documents of {len(found.sources)} sources", flush=True)
+    try:
+        files.write_atomically(job.tokenizer, temporary,
+                               lambda handle: handle.write(tokenizer.model))
+        root = beam.Pipeline(options=options)
+        tokenize_pipeline.build(root, job, found.files, tokenizer.vocab_size)
+        shown = progress.Progress(
+            Path(job.folder("progress")), Path(output), sum(file.size for file in found.files),
+            2 * sum(job.shards.values())) if job.progress else nullcontext()
+        with shown:
+            root.run().wait_until_finish()
+        manifests = _combine(found, tokenizer, recipe, _reports(temporary))
+        for manifest in manifests:
+            text = manifest.to_json().encode()
+            files.write_atomically(
+                FileSystems.join(output, manifest.split, MANIFEST), temporary,
+                lambda handle, text=text: handle.write(text))
+    except Exception as error:  # Beam wraps a worker's error in its own, the text survives.
+        if "No space left on device" in str(error):
+            raise ConfigError(f"--output: the disk of {output} is full; nothing there is taken for "
+                              "tokens. Free some space and run again") from error
+        raise
+    FileSystems.delete([temporary])
+    return manifests
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command; see the module's docstring."""
+    parser = command_line.Parser(prog="python -m data_beam.tokenize", description=__doc__,
+                                 epilog=beam_options.HELP)
+    parser.add_argument("--corpus", required=True, help="folder that data_beam.prepare wrote")
+    parser.add_argument("--tokenizer", required=True, help="tokenizer.model of train_tokenizer")
+    parser.add_argument("--output", required=True, help="folder of the token shards")
+    parser.add_argument("--shard_bytes", type=float, default=256e6,
+                        help="bytes of text in a shard, about; a shard is sorted in the memory of "
+                        "one worker (256e6)")
+    arguments, beam_words = parser.parse_known_args(argv)
+    if arguments.shard_bytes < 1:
+        raise ConfigError(f"--shard_bytes: must be at least 1, got {arguments.shard_bytes:g}")
+    options = beam_options.pipeline_options(beam_words)
+    logging.getLogger().setLevel(logging.WARNING)
+    manifests = tokenize(arguments.corpus, arguments.tokenizer, arguments.output,
+                         int(arguments.shard_bytes), options)
+    print(f"{'split':<11} {'source':<20} {'documents':>11} {'tokens':>15} {'bytes/token':>11} "
+          f"{'shards':>6}")
+    for manifest in manifests:
+        for source in manifest.sources:
+            print(f"{manifest.split:<11} {source.name:<20} {source.documents:>11,} "
+                  f"{source.tokens:>15,} {source.bytes / max(1, source.tokens):>11.2f} "
+                  f"{len(source.shards):>6}")
+    print(f"tokens: {arguments.output}")
+    return 0
+
+
+if __name__ == "__main__":
+    command_line.run_command(main)

@@ -1,0 +1,236 @@
+"""The Beam pipeline of `tokenize`.
+
+    document files -> row groups | encode, check, stage parts by shard -> group -> shards
+
+Only keys and the names of part files are shuffled: neither text nor tokens. A shard is read from
+its parts, sorted and written in the memory of one worker.
+"""
+
+import dataclasses
+import io
+import json
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import xxhash
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+
+from data_beam.corpus_files import DocumentFile
+from data_beam.sinks import array_record, files
+from maxlm.data.corpus import ID_BYTES, token_dtype
+from maxlm.data.tokenizer import Tokenizer
+
+COLUMNS = ["id", "text", "source", "domain", "licence", "split"]
+_PART_SCHEMA = pa.schema([("hash", pa.uint64()), ("id", pa.binary(ID_BYTES)),
+                          ("bytes", pa.int64()), ("tokens", pa.large_binary())])
+_PART_BYTES = 32 * 2**20
+_ROW_GROUPS = 4
+_PROGRESS_SECONDS = 0.5
+Key = tuple[str, str, int]
+"""Split, source, number of the shard."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What workers need to know."""
+
+    output: str
+    temporary: str
+    tokenizer: str
+    shards: dict[tuple[str, str], int]
+    """Number of shards by split and source."""
+    progress: bool
+    """Workers are on this machine: they leave their counts in the temporary folder."""
+
+    def folder(self, name: str) -> str:
+        return FileSystems.join(self.temporary, name)
+
+
+def row_group_ranges(file: DocumentFile) -> Iterator[tuple[str, int, int, float]]:
+    """Path, first and end row group, and bytes of the file's size, of each piece of work."""
+    with FileSystems.open(file.path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        groups = pyarrow.parquet.ParquetFile(handle).num_row_groups
+    for first in range(0, groups, _ROW_GROUPS):
+        end = min(first + _ROW_GROUPS, groups)
+        yield file.path, first, end, file.size * (end - first) / groups
+
+
+class Encode(beam.DoFn):
+    """A range of row groups -> (shard key, part file). Failures and counts go to files.
+
+    A part belongs to the bundle that made it: a bundle that is tried again makes new parts, and
+    those of the failed try are never named.
+    """
+
+    def __init__(self, job: Job):
+        self._job = job
+
+    def setup(self) -> None:
+        self._tokenizer = Tokenizer(files.read_bytes(self._job.tokenizer))
+        self._dtype = token_dtype(self._tokenizer.vocab_size)
+        self._name = f"{uuid.uuid4().hex}.json"
+        self._done = {"files": 0, "bytes": 0.0, "documents": 0}
+        self._reported = 0.0
+
+    def start_bundle(self) -> None:
+        self._parts: dict[Key, list[tuple[int, bytes, int, bytes]]] = {}
+        self._size = 0
+
+    def process(self, element: tuple[str, int, int, float]) -> Iterator[tuple[Key, str]]:
+        path, first, end, size = element
+        counts: dict[tuple[str, str], dict[str, Any]] = {}
+        failures = []
+        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+            parquet = pyarrow.parquet.ParquetFile(handle)
+            for group in range(first, end):
+                for row in parquet.read_row_group(group, columns=COLUMNS).to_pylist():
+                    failure = self._encode(row, counts)
+                    if failure:
+                        failures.append({"id": row["id"], "source": row["source"],
+                                         "reason": failure})
+                    self._done["documents"] += 1
+                    self._done["bytes"] += size / (end - first) / max(
+                        1, parquet.metadata.row_group(group).num_rows)
+                    self._report()
+                    if self._size > _PART_BYTES:
+                        yield from self._flush()
+        report = {"counts": [[*key, value] for key, value in sorted(counts.items())],
+                  "failures": failures}
+        name = f"read-{xxhash.xxh3_128_hexdigest(path.encode())}-{first}.json"
+        self._write_json("reports", name, report)
+        self._report(force=True)
+
+    def _encode(self, row: dict[str, Any], counts: dict[tuple[str, str], dict[str, Any]]
+                ) -> str | None:
+        """Stages one document; returns what is wrong with it, if anything."""
+        tokenizer, text = self._tokenizer, row["text"]
+        shards = self._job.shards.get((row["split"], row["source"]))
+        if not shards:
+            return f"the manifest knows no documents of its source in split {row['split']!r}"
+        try:
+            doc_id = bytes.fromhex(row["id"])
+        except ValueError:
+            doc_id = b""
+        if len(doc_id) != ID_BYTES:
+            return "its id is not 32 hexadecimal digits"
+        ids = tokenizer.encode(text)
+        if tokenizer.decode(ids) != text:
+            return "its text does not come back from its tokens"
+        tokens = np.array([tokenizer.bos_id, *ids, tokenizer.eos_id], self._dtype)
+        size = len(text.encode())
+        order = xxhash.xxh3_64_intdigest(doc_id)
+        self._parts.setdefault((row["split"], row["source"], order % shards), []).append(
+            (order, doc_id, size, tokens.tobytes()))
+        self._size += tokens.nbytes
+        entry = counts.setdefault((row["split"], row["source"]), {
+            "documents": 0, "tokens": 0, "bytes": 0, "domains": {}, "licences": {}})
+        for name, value in (("documents", 1), ("tokens", len(tokens)), ("bytes", size)):
+            entry[name] += value
+        for name in ("domain", "licence"):
+            seen = entry[f"{name}s"]
+            seen[row[name]] = seen.get(row[name], 0) + 1
+        return None
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        window = GlobalWindow()
+        for part in self._flush():
+            yield WindowedValue(part, window.max_timestamp(), (window,))
+
+    def _flush(self) -> Iterator[tuple[Key, str]]:
+        for key, rows in sorted(self._parts.items()):
+            path = FileSystems.join(self._job.folder("parts"), f"{uuid.uuid4().hex}.parquet")
+            table = pa.table([pa.array(column, field.type) for column, field in zip(
+                zip(*rows, strict=True), _PART_SCHEMA, strict=True)], schema=_PART_SCHEMA)
+            with FileSystems.create(
+                    path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+                pyarrow.parquet.write_table(table, handle, compression="none")
+            yield key, path
+        self._parts, self._size = {}, 0
+
+    def _write_json(self, folder: str, name: str, value: Any) -> None:
+        data = json.dumps(value, sort_keys=True).encode()
+        files.write_atomically(FileSystems.join(self._job.folder(folder), name),
+                               self._job.temporary, lambda handle: handle.write(data))
+
+    def _report(self, force: bool = False) -> None:
+        now = time.monotonic()
+        if self._job.progress and (force or now - self._reported > _PROGRESS_SECONDS):
+            self._reported = now
+            self._write_json("progress", self._name, {
+                **self._done, "bytes": round(self._done["bytes"])})
+
+
+class WriteShard(beam.DoFn):
+    """(key, {"parts": paths}) -> a shard, its index, and a report of it in a file."""
+
+    def __init__(self, job: Job, vocab_size: int):
+        self._job = job
+        self._dtype = token_dtype(vocab_size)
+
+    def process(self, element: tuple[Key, dict[str, Iterable[Any]]]) -> None:
+        (split, source, number), groups = element
+        tables = [_PART_SCHEMA.empty_table()]
+        for path in groups["parts"]:
+            tables.append(pyarrow.parquet.read_table(
+                io.BytesIO(files.read_bytes(path)), schema=_PART_SCHEMA))
+        table = pa.concat_tables(tables).sort_by([("hash", "ascending"), ("id", "ascending")])
+        directory = FileSystems.join(self._job.output, split)
+        of = self._job.shards[split, source]
+        shard = array_record.write_shard(
+            directory, self._job.temporary, source, number, of, self._documents(table))
+        data = json.dumps({"split": split, "source": source, "number": number,
+                           "shard": dataclasses.asdict(shard)}).encode()
+        name = f"shard-{split}-{source}-{number}.json"
+        files.write_atomically(FileSystems.join(self._job.folder("reports"), name),
+                               self._job.temporary, lambda handle: handle.write(data))
+
+    def _documents(self, table: pa.Table) -> Iterator[tuple[bytes, np.ndarray, int]]:
+        previous = None
+        for batch in table.to_batches(256):
+            for doc_id, size, tokens in zip(*(batch.column(name).to_pylist() for name in
+                                              ("id", "bytes", "tokens")), strict=True):
+                if doc_id == previous:
+                    raise RuntimeError(f"two documents have the id {doc_id.hex()}")
+                previous = doc_id
+                yield doc_id, np.frombuffer(tokens, self._dtype), size
+
+
+def build(root: beam.Pipeline, job: Job, documents: Sequence[DocumentFile], vocab_size: int
+          ) -> None:
+    """Adds the transforms of `tokenize`.
+
+    Args:
+      root: an empty pipeline.
+      job: where things are; the folders `reports`, `parts` and `progress` exist in its temporary.
+      documents: the files to read.
+      vocab_size: of the tokenizer.
+    """
+    listing = job.folder("listing.json")
+    with FileSystems.create(listing, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        handle.write(json.dumps([dataclasses.astuple(file) for file in documents]).encode())
+    # Every shard is written, an empty one too: the set of files depends on the manifest alone.
+    keys: list[Key] = [(split, source, number) for (split, source), count in job.shards.items()
+                       for number in range(count)]
+    numbers = (root | "Shard keys" >> beam.Create(keys, reshuffle=False)
+               | "Key alone" >> beam.Map(lambda key: (key, None)))
+    parts = (root
+             | "Listing path" >> beam.Create([listing], reshuffle=False)
+             | "Read listing" >> beam.FlatMap(
+                 lambda path: [DocumentFile(*entry) for entry in json.loads(
+                     files.read_bytes(path))])
+             | "Spread files" >> beam.Reshuffle()
+             | "Row groups" >> beam.FlatMap(row_group_ranges)
+             | "Spread row groups" >> beam.Reshuffle()
+             | "Encode" >> beam.ParDo(Encode(job)))
+    _ = ({"parts": parts, "keys": numbers}
+         | "Group parts" >> beam.CoGroupByKey()
+         | "Write shards" >> beam.ParDo(WriteShard(job, vocab_size)))
