@@ -15,8 +15,10 @@ recipe give the same bytes whatever the runner and the number of workers. Run it
 nothing; stop it and the next run starts afresh.
 """
 
+import errno
 import json
 import logging
+import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -34,6 +36,7 @@ from data_beam.sinks import files, manifest
 from maxlm.config import command_line, schema
 from maxlm.config.schema import ConfigError
 
+_DISK_FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 _OUTPUTS = ("documents", "dropped", "dead_letters")
 
 
@@ -136,10 +139,11 @@ def prepare(recipe: RecipeConfig, output: str, options: Any) -> dict[str, Any]:
         result = manifest.combine(recipe, listing, _read_reports(temporary))
         manifest.write(output, temporary, result)
     except Exception as error:  # Beam wraps a worker's error in its own, the text survives.
-        if "No space left on device" in str(error):
-            raise ConfigError(f"--output: the disk of {output} is full; nothing there is taken for "
-                              "a corpus. Free some space and run again") from error
-        raise
+        full = [text for text in _DISK_FULL if text in str(error)]
+        if not full:
+            raise
+        raise ConfigError(f"--output: cannot write to {output}: {full[0].lower()}; what is there is "
+                          "not taken for a corpus. Make room and run again") from error
     FileSystems.delete([temporary])
     return result
 
@@ -157,6 +161,8 @@ def main(argv: Sequence[str]) -> int:
     recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)
     options = beam_options.pipeline_options(beam_words)
     logging.getLogger().setLevel(logging.WARNING)
+    # The local runner logs a worker's error with its traceback and then raises it all the same.
+    logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
     result = prepare(recipe, arguments.output, options)
     print(progress.summary(result))
     for name, counts in result["sources"].items():

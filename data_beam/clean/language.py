@@ -6,9 +6,9 @@ from typing import Any
 UNDETERMINED = "und"
 """ISO 639 code of a text without a letter."""
 
-# Digits, ASCII punctuation and whitespace, but ' and -, which words contain. They say nothing of a
-# language, and a table drawn with them outweighs pages of text.
-_NO_LETTERS = re.compile(r"[\s0-9!-&(-,./:-@\[-`{-~]+")
+# Digits, ASCII punctuation and whitespace, but the apostrophe, which words contain. They say nothing
+# of a language, and a table drawn with them outweighs pages of text.
+_NO_LETTERS = re.compile(r"[\s0-9!-&(-/:-@\[-`{-~]+")
 
 
 class LanguageIdentifier:
@@ -25,7 +25,7 @@ class LanguageIdentifier:
 
     def __call__(self, text: str) -> tuple[str, float]:
         """ISO 639 code of the likeliest language of the whole text, and its probability."""
-        letters = _NO_LETTERS.sub(" ", text).strip()
+        letters = _NO_LETTERS.sub(" ", text).strip(" '")
         if not letters:
             return UNDETERMINED, 0.0
         best = self._detector.detect(letters, model="lite", k=1)[0]

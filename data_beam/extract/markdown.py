@@ -7,23 +7,28 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _IMAGE = re.compile(r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])")
 _LINK = re.compile(r"\[([^\[\]\n]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])")
-_REFERENCE = re.compile(r"^ {0,3}\[(?!\^)[^\]\n]+\]:[ \t]*\S+.*$\n?", re.MULTILINE)
+_REFERENCE = re.compile(r" {0,3}\[(?!\^)[^\]\n]+\]:[ \t]*\S")
+_ASIDE = re.compile("\0([0-9]+)\0")
+_CODE_SPAN = re.compile(r"`+[^`\n]+`+")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]+)>")
 
 
+def _put_aside(spans: list[str], found: re.Match[str]) -> str:
+    spans.append(found.group())
+    return f"\0{len(spans) - 1}\0"
+
+
 def _without_markup(block: str) -> str:
-    block = _COMMENT.sub("", block)
-    block = _IMAGE.sub("", block)
-    block = _LINK.sub(r"\1", block)
-    block = _REFERENCE.sub("", block)
-    block = _AUTOLINK.sub(r"\1", block)
     kept = []
-    for line in block.split("\n"):
-        # Code spans keep their < and >: split them out, clean what lies between.
-        parts = re.split(r"(`+[^`\n]+`+)", line)
-        parts[::2] = [_TAG.sub("", part) for part in parts[::2]]
-        cleaned = "".join(parts)
+    for line in _COMMENT.sub("", block).split("\n"):
+        if _REFERENCE.match(line):
+            continue
+        # Code spans keep their brackets: they are put aside, a link around one is still a link.
+        spans: list[str] = []
+        cleaned = _CODE_SPAN.sub(lambda found: _put_aside(spans, found), line.replace("\0", ""))
+        cleaned = _AUTOLINK.sub(r"\1", _LINK.sub(r"\1", _IMAGE.sub("", cleaned)))
+        cleaned = _ASIDE.sub(lambda found: spans[int(found.group(1))], _TAG.sub("", cleaned))
         if cleaned.strip() or not line.strip():  # a line of nothing but badges goes whole.
             kept.append(cleaned)
     return "\n".join(kept)
@@ -45,8 +50,9 @@ def prose(document: str) -> str:
             if found and found.group(1).startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
         elif found:
-            result.append(_without_markup("\n".join(block)))
-            block.clear()
+            if block:
+                result.append(_without_markup("\n".join(block)))
+                block.clear()
             fence = found.group(1)
             result.append(line)
         else:

@@ -42,6 +42,14 @@ def read_file(file: File, source: SourceConfig, max_record_bytes: int) -> Iterat
         yield DeadLetter(whole, _STAGE, "unreadable file", str(error.strerror))
 
 
+def _text_or_bytes(data: bytes) -> str | bytes:
+    """A TEXT value of SQLite, which may hold anything; bytes are no text to `_from_item`."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data
+
+
 class _Reader:
     def __init__(self, file: File, source: SourceConfig, config: InputConfig, limit: int):
         self.file, self.source, self.config, self.limit = file, source, config, limit
@@ -140,6 +148,7 @@ class _Reader:
                     shutil.copyfileobj(raw, copy)
             uri = f"file:{os.path.abspath(local).replace('?', '%3f').replace('#', '%23')}"
             connection = sqlite3.connect(uri + "?mode=ro&immutable=1", uri=True)
+            connection.text_factory = _text_or_bytes
             number = 0
             try:
                 rows = connection.execute(self.config.query)

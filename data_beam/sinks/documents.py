@@ -116,7 +116,8 @@ class WriteDocuments(beam.DoFn):
         tables = [SCHEMA.empty_table()]
         for path in groups["parts"]:
             part = pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(path)), schema=SCHEMA)
-            tables.append(part.filter(pa.array(id in kept for id in part["id"].to_pylist())))
+            tables.append(part.filter(pa.array(
+                [id in kept for id in part["id"].to_pylist()], pa.bool_())))
         table = pa.concat_tables(tables).sort_by("id")
         if table.num_rows != len(kept):
             raise RuntimeError(

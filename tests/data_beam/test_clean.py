@@ -1,0 +1,115 @@
+"""Repairs of text, its language, and the rules that drop it."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data_beam.clean.language import LanguageIdentifier
+from data_beam.clean.text import clean_code, clean_prose
+from data_beam.config import FilterConfig
+from data_beam.filters.basic import reason_to_drop, width
+
+
+def clean(text: str) -> str:
+    return clean_prose(text, fix_mojibake=True, normalization="NFC")[0]
+
+
+@pytest.mark.parametrize("good", [
+    "裡が、「全角」，。！？：；（）《》“”‘’……——ＡＢＣ１２３ ﾊﾝｶｸ",
+    "が ぱ ヴ",  # must not become か + mark, nor lose it
+    "می‌خواهم نمی‌توانم",  # ZWNJ
+    "क्‍ष ශ්‍රී",  # ZWJ in Indic scripts
+    "👨‍👩‍👧‍👦 👍🏽 🏳️‍🌈",  # ZWJ and variation selectors in emoji
+    "\u200fעברית\u200e and العربية",  # direction marks
+    "naïve café – “quoted” ‘so’ … ™ ½ 10³ µm ﬁ Ⅻ №",
+    "<b>&amp; &lt;p&gt;</b> C:\\new\\table",
+    "Ω≈ç√∫˜µ≤≥÷ ÁÉÍÓÚ",
+    "tab\tinside and  two spaces",
+])
+def test_good_text_is_not_touched(good):
+    assert clean_prose(good, True, "NFC") == (good, ())
+
+
+@pytest.mark.parametrize("bad, repaired, name", [
+    ("schÃ¶n", "schön", "mojibake"),
+    ("茶的历史，起源于中国".encode().decode("latin-1"), "茶的历史，起源于中国", "mojibake"),
+    ("It â€™s here", "It ’s here", "mojibake"),
+    ("a\u200bb\ufeffc\u2060d\u00ade", "abcde", "invisible_characters"),
+    ("か\u3099 e\u0301", "が é", "NFC"),
+    ("a\x00b\x07c\x7fd\ufffcé", "abcdé", "control_characters"),
+    ("a\r\nb\rc\u2028d\x0ce", "a\nb\nc\nd\ne", "line_ends"),
+    ("  a  \n\n\n\n\nb\t\n\n", "a\n\nb", "whitespace"),
+])
+def test_damage_is_repaired_and_recorded(bad, repaired, name):
+    assert clean_prose(bad, True, "NFC") == (repaired, (name,))
+
+
+def test_repairs_can_be_switched_off():
+    assert clean_prose("schÃ¶n e\u0301", False, "none") == ("schÃ¶n e\u0301", ())
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_repairs_never_fail_and_leave_no_control_character(text):
+    result = clean(text)
+    assert unicodedata.is_normalized("NFC", result)
+    assert not set(result) & set("\r\0\x7f\u200b\ufeff\x85\u2028")
+    assert result == result.strip("\n ")
+
+
+def test_code_gets_line_ends_only():
+    code = "\tx = 'schÃ¶n\u200b'  \r\n\r\n\r\n\r\ny = 1\r\n\r\n"
+    assert clean_code(code) == ("\tx = 'schÃ¶n\u200b'  \n\n\n\ny = 1\n", ("line_ends",))
+    assert clean_code(" \n") == ("", ())
+
+
+def test_languages_are_named_from_the_whole_text():
+    identify = LanguageIdentifier()
+    samples = {
+        "en": "The committee will publish its report on the history of the city next week.",
+        "zh": "委员会将于下周发表关于这座城市历史的报告，欢迎各界人士提出意见。",
+        "de": "Der Ausschuss wird seinen Bericht über die Geschichte der Stadt veröffentlichen.",
+        "ja": "委員会は来週、この都市の歴史に関する報告書を発表する予定です。",
+        "hi": "समिति अगले सप्ताह शहर के इतिहास पर अपनी रिपोर्ट प्रकाशित करेगी।",
+    }
+    for language, text in samples.items():
+        assert identify(text)[0] == language
+    # The first 80 characters are English, the other 900 Chinese.
+    name, score = identify("An English heading of exactly one line, before " * 2 + samples["zh"] * 30)
+    assert name == "zh" and 0.5 < score <= 1
+    # A table drawn with dashes outweighed the text otherwise.
+    assert identify(samples["zh"] * 5 + ("\n" + "-" * 300 + "+ | 5% | 10-20") * 40)[0] == "zh"
+    assert identify("12 + 34 = 46\n\t*") == ("und", 0.0)
+    assert identify("") == ("und", 0.0)
+
+
+RULES = FilterConfig(min_characters=10, short_line_width=30, max_short_line_fraction=0.67)
+
+
+@pytest.mark.parametrize("text, reason", [
+    ("", "empty after extraction"), (" ", "empty after extraction"),
+    ("\n", "empty after extraction"), ("\u3000\t\n ", "empty after extraction"),
+    ("word", "too short"), ("a b c d e f g h i", "too short"),
+    ("x" * 10_000_000, None),
+    ("\n".join(["Home"] * 20), "short lines"),
+    ("\n".join(["首页", "关于我们", "联系方式", "新闻中心", "产品介绍"]), "short lines"),
+])
+def test_every_text_gets_a_decision(text, reason):
+    failed = reason_to_drop(text, False, RULES)
+    assert (failed and failed[0]) == reason
+
+
+def test_the_share_of_short_lines_is_exact():
+    long, short = "a line that is certainly longer than thirty columns", "short"
+    # 2 of 3 is 0.667, under 0.67; 21 of 31 is 0.677, over it.
+    assert reason_to_drop("\n\n".join([short] * 20 + [long] * 10), False, RULES) is None
+    failed = reason_to_drop("\n\n".join([short] * 21 + [long] * 10), False, RULES)
+    assert failed == ("short lines", "0.677 of the lines, more than 0.67")
+    assert reason_to_drop("\n".join([short] * 21), True, RULES) is None  # code has short lines
+
+
+def test_chinese_lines_are_measured_in_columns():
+    # 16 Han characters are 32 columns: a sentence, not a menu entry.
+    assert reason_to_drop("\n".join(["天下大势分久必合合久必分周末七国"] * 10), False, RULES) is None
+    assert width("中文ab") == 6 and width("e\u0301") == 1 and width("，") == 2

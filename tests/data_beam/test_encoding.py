@@ -1,0 +1,84 @@
+"""Encodings: mark, header, meta, UTF-8, sniffing, in this order, and never a replaced byte."""
+
+import codecs
+
+import pytest
+
+from data_beam.readers.encoding import Undecodable, decode, decode_python
+
+CHINESE = "中文网页的正文，讲的是茶的历史。茶起源于中国，后来传到世界各地，成为人们日常的饮料。" * 4
+
+
+def page(body: str, charset: str = "", head: int = 0) -> str:
+    meta = f'<meta http-equiv="Content-Type" content="text/html; charset={charset}">' if charset else ""
+    return f"<html><head>{meta}<title>a title</title><script>{'x' * head}</script></head>" \
+           f"<body>{body}</body></html>"
+
+
+@pytest.mark.parametrize("codec", ["gbk", "gb18030", "big5", "utf-8", "shift_jis"])
+def test_a_declared_encoding_is_followed(codec):
+    text = page("茶中文" * 20 if codec != "shift_jis" else "お茶の歴史" * 20, codec)
+    assert decode(text.encode(codec), html=True)[0] == text
+
+
+@pytest.mark.parametrize("declared", ["", "utf-8"])
+def test_a_gbk_page_with_a_long_ascii_head_is_sniffed(declared):
+    # 200 kB of ASCII before the first Chinese byte, and no declaration or a wrong one.
+    text = page(CHINESE, declared, head=200_000)
+    assert decode(text.encode("gbk"), html=True) == (text, "gb18030")
+
+
+def test_a_page_that_claims_gb2312_may_use_characters_of_gbk():
+    text = page("朱镕基" * 5, "gb2312")  # 镕 is not in GB2312
+    assert decode(text.encode("gbk"), html=True)[0] == text
+
+
+def test_the_mark_wins_over_header_and_meta():
+    text = page("naïve 中文", "gbk")
+    assert decode(codecs.BOM_UTF8 + text.encode(), header="big5", html=True) == (text, "utf-8")
+    for codec, mark in (("utf-16-le", codecs.BOM_UTF16_LE), ("utf-16-be", codecs.BOM_UTF16_BE),
+                        ("utf-32-le", codecs.BOM_UTF32_LE), ("utf-32-be", codecs.BOM_UTF32_BE)):
+        assert decode(mark + text.encode(codec), html=True) == (text, codec)
+
+
+def test_the_header_wins_over_meta():
+    text = page("Привет мир", "utf-8")
+    assert decode(text.encode("koi8-r"), header="koi8-r", html=True) == (text, "koi8-r")
+
+
+def test_meta_means_nothing_outside_html():
+    # These bytes are valid in both encodings, and mean different text.
+    text = 'In HTML one writes <meta charset="gbk">: 中文'
+    assert decode(text.encode()) == (text, "utf-8")
+    assert decode(text.encode(), html=True) == (text.encode().decode("gb18030"), "gb18030")
+
+
+def test_a_meta_that_claims_utf_16_is_not_believed():
+    text = page("plain 中文", "utf-16")
+    assert decode(text.encode(), html=True) == (text, "utf-8")
+
+
+@pytest.mark.parametrize("data", [
+    b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)) * 10,
+    b"%PDF-1.7\n" + b"text only, but a PDF\n" * 50,
+    bytes(range(1, 32)) * 50,
+    b"PK\x03\x04rest", b"plain text with a \0 in it",
+])
+def test_binary_content_is_refused(data):
+    with pytest.raises(Undecodable) as caught:
+        decode(data, html=True)
+    assert caught.value.reason == "binary content"
+
+
+def test_bytes_in_no_encoding_are_refused_and_the_place_is_named():
+    with pytest.raises(Undecodable, match="utf-8 by its mark, but invalid start byte at byte 4"):
+        decode(codecs.BOM_UTF8 + b"good\xff")
+
+
+def test_python_source_is_read_by_its_own_declaration():
+    source = '# -*- coding: latin-1 -*-\ns = "naïve"\n'
+    assert decode_python(source.encode("latin-1"))[0] == source
+    assert decode_python(codecs.BOM_UTF8 + b"x = 1\n")[0] == "x = 1\n"
+    for bad in (b"# coding: no-such-codec\n", b's = "\xff"\n', b"x\0y\n"):
+        with pytest.raises(Undecodable):
+            decode_python(bad)

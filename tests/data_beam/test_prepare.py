@@ -1,0 +1,420 @@
+"""`python -m data_beam.prepare` as a whole: nothing is lost, and the bytes do not depend on how."""
+
+import collections
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import apache_beam as beam
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from data_beam import beam_options, pipeline, prepare
+from data_beam.config import (
+    FilterConfig,
+    InputConfig,
+    LimitConfig,
+    RecipeConfig,
+    SourceConfig,
+    SplitConfig,
+)
+from data_beam.readers.listing import list_files
+from data_beam.sinks import manifest
+from maxlm.config.schema import ConfigError, build
+from maxlm.data import corpus
+
+TEA = "茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们日常的饮料。" * 2
+PROSE = "A sentence about the history of tea, long enough to be kept by every rule, number {}."
+
+
+def write_sources(root: Path) -> None:
+    """Good files, and every bad one that the reader knows."""
+    def put(name: str, data: bytes | str) -> None:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data.encode() if isinstance(data, str) else data)
+
+    put("html/good.html", f"<html><body><nav>Menu</nav><main><p>{PROSE.format('one')}</p></main>")
+    put("html/gbk.html", ('<html><head><meta charset="gb2312"><script>' + "x" * 5000 +
+                          f"</script></head><body><p>{TEA}</p></body></html>").encode("gbk"))
+    put("html/picture.html", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40)
+    put("html/empty.html", b"")
+    put("html/script_only.html", "<html><script>var x = 1;</script></html>")
+    put("html/menu.html", "<p>Home</p><p>About us</p><p>Contact</p><p>News</p><p>Products</p>"
+                          "<p>Services and more</p><p>Careers</p>")
+    put("md/readme.md", f"# Title\n\n[![b](b.svg)](x)\n\n{PROSE.format('two')}\n")
+    put("text/a.txt", PROSE.format("three") + "\r\n")
+    put("text/b.txt", "too short")
+    put("text/c.txt", PROSE.format("three"))  # the same once cleaned
+    put("text/mojibake.txt", (PROSE.format("four") + " schön").encode().decode("latin-1"))
+    put("code/a.py", "def f(x):\n\treturn '，'\n\n\nprint(f(1), 'a line of code to be long enough')\n")
+    put("code/b.py", b"s = '\xff'\n")
+    rows = [json.dumps({"text": PROSE.format(i), "url": f"https://e.org/{i}"}) for i in range(300)]
+    put("rows/a.jsonl", "\n".join([*rows[:100], '{"text": broken', rows[0], '{"other": 1}']))
+    put("rows/b.jsonl.gz", gzip.compress("\n".join(rows[100:200]).encode()))
+    put("rows/c.jsonl.zst", zstandard.compress("\n".join(rows[200:300]).encode()))
+    cut = gzip.compress("\n".join(
+        json.dumps({"text": PROSE.format(hashlib.sha256(bytes([i])).hexdigest()), "url": str(i)})
+        for i in range(200)).encode())
+    put("rows/cut.jsonl.gz", cut[:len(cut) // 2])
+    with open(root / "rows/long.jsonl", "wb") as handle:  # a line of 80 MB between two good ones
+        handle.write(json.dumps({"text": PROSE.format("before"), "url": "u"}).encode() + b'\n{"text":"')
+        for _ in range(80):
+            handle.write(b"x" * 2**20)
+        handle.write(b'"}\n' + json.dumps({"text": PROSE.format("after"), "url": "u"}).encode())
+    put("rows/bad_byte.jsonl", b'{"text": "\xff", "url": "u"}\n')
+
+
+def make_recipe(root: Path, shards: int = 3) -> RecipeConfig:
+    return RecipeConfig(
+        sources=(
+            SourceConfig("pages", "general", "CC-BY-4.0", (
+                InputConfig(str(root), "html/*.html", "html"),
+                InputConfig(str(root), "md/*.md", "markdown", licence="MIT"),
+                InputConfig(str(root), "text/*.txt", "text"))),
+            SourceConfig("rows", "domain", "CC0-1.0", (
+                InputConfig(str(root), "rows/*", "jsonl", url_field="url"),)),
+            SourceConfig("code", "code", "Apache-2.0", (
+                InputConfig(str(root), "code/*.py", "python"),)),
+        ),
+        filters=FilterConfig(min_characters=30), split=SplitConfig(validation=0.1, test=0.1),
+        limits=LimitConfig(max_record_bytes=2**20), shards=shards)
+
+
+def contents(output: Path) -> dict[str, str]:
+    """SHA-256 of every file by relative path."""
+    return {str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(output.rglob("*")) if path.is_file()}
+
+
+def run(recipe: RecipeConfig, output: Path, *options: str) -> dict:
+    return prepare.prepare(recipe, str(output), beam_options.pipeline_options(options))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> tuple[RecipeConfig, Path, dict]:
+    """The recipe, its corpus made by one worker, and the manifest."""
+    root = tmp_path_factory.mktemp("raw")
+    write_sources(root)
+    recipe, output = make_recipe(root), tmp_path_factory.mktemp("corpus") / "out"
+    return recipe, output, run(recipe, output)
+
+
+def load(output: Path) -> tuple[list[dict], list[dict], list[dict]]:
+    dead = [json.loads(line) for path in sorted((output / "dead_letters").iterdir())
+            for line in path.read_text("utf-8").splitlines()]
+    return (pq.read_table(output / "documents").to_pylist(),
+            pq.read_table(output / "dropped").to_pylist(), dead)
+
+
+def test_every_document_has_the_end_it_should(made):
+    _, output, _ = made
+    documents, dropped, dead = load(output)
+    name = lambda row: row["path"].split("/")[-1]  # noqa: E731
+    assert {(name(r), r["record"], r["stage"], r["reason"]) for r in dead} == {
+        ("picture.html", None, "read", "binary content"),
+        ("b.py", None, "read", "bad encoding"),
+        ("a.jsonl", 101, "read", "invalid JSON"),
+        ("a.jsonl", 103, "read", "missing field"),
+        ("bad_byte.jsonl", 1, "read", "bad encoding"),
+        ("cut.jsonl.gz", None, "read", "truncated gzip"),
+        ("long.jsonl", 2, "read", "too large")}
+    assert {(name(r), r["record"], r["stage"], r["reason"]) for r in dropped} == {
+        ("empty.html", None, "read", "empty file"),
+        ("script_only.html", None, "filter", "empty after extraction"),
+        ("menu.html", None, "filter", "short lines"),
+        ("b.txt", None, "filter", "too short"),
+        ("c.txt", None, "dedup", "exact duplicate"),
+        ("a.jsonl", 102, "dedup", "exact duplicate")}
+    pages = {name(r): r for r in documents if r["source"] == "pages"}
+    assert set(pages) == {"good.html", "gbk.html", "readme.md", "a.txt", "mojibake.txt"}
+    assert pages["good.html"]["text"] == PROSE.format("one")
+    assert TEA in pages["gbk.html"]["text"] and pages["gbk.html"]["language"] == "zh"
+    assert pages["gbk.html"]["transforms"][:2] == ["decode:gb18030", "extract:html"]
+    assert pages["readme.md"]["licence"] == "MIT" and pages["a.txt"]["licence"] == "CC-BY-4.0"
+    assert pages["mojibake.txt"]["text"].endswith("schön")
+    assert pages["mojibake.txt"]["transforms"] == ["mojibake"]
+    rows = [r for r in documents if r["source"] == "rows" and r["path"].startswith("https")]
+    assert {r["path"] for r in rows} == {f"https://e.org/{i}" for i in range(300)}
+    code, = (r for r in documents if r["source"] == "code")
+    assert (code["language"], code["language_score"], code["domain"]) == ("python", None, "code")
+    assert code["text"].startswith("def f(x):\n\treturn '，'\n")
+
+
+def test_documents_read_are_kept_dropped_or_dead_by_source(made):
+    recipe, output, made_manifest = made
+    documents, dropped, dead = load(output)
+    truth = collections.Counter()  # counted here by other means than the reader's
+    for file in list_files(recipe):
+        data = Path(file.location).read_bytes()
+        if file.path.endswith("cut.jsonl.gz"):
+            with contextlib.suppress(EOFError), gzip.open(file.location, "rb") as handle:
+                for line in handle:
+                    truth[file.source] += line.endswith(b"\n")
+            truth[file.source] += 1  # the damage itself
+            continue
+        if file.path.endswith(".gz"):
+            data = gzip.decompress(data)
+        if file.path.endswith(".zst"):
+            data = zstandard.decompress(data)
+        truth[file.source] += len(data.splitlines()) if ".jsonl" in file.path else 1
+    for source, read in truth.items():
+        of = lambda rows: sum(r["source"] == source for r in rows)  # noqa: B023, E731
+        counts = made_manifest["sources"][source]
+        assert read == of(documents) + of(dropped) + of(dead)
+        assert counts["read"] == read
+        assert counts["kept"] == of(documents) == sum(counts["splits"].values())
+        assert sum(counts["dropped"].values()) == of(dropped)
+        assert sum(counts["dead_letters"].values()) == of(dead)
+        assert counts["bytes"] == sum(len(r["text"].encode()) for r in documents
+                                      if r["source"] == source)
+
+
+def test_the_columns_are_those_of_the_format(made):
+    _, output, _ = made
+    documents, dropped, dead = load(output)
+    assert tuple(documents[0]) == corpus.DOCUMENT_COLUMNS
+    assert tuple(dropped[0]) == corpus.DROPPED_COLUMNS
+    assert {tuple(row) for row in dead} == {corpus.DEAD_LETTER_FIELDS}
+    for row in documents:
+        assert row["sha256"] == hashlib.sha256(row["text"].encode()).hexdigest()
+        assert row["split"] in corpus.SPLITS
+    assert len({row["id"] for row in documents + dropped}) == len(documents) + len(dropped)
+    assert len({row["sha256"] for row in documents}) == len(documents)
+    assert {row["split"] for row in documents} == set(corpus.SPLITS)
+
+
+def test_shards_are_sorted_and_the_manifest_knows_them(made):
+    recipe, output, made_manifest = made
+    for shard in range(recipe.shards):
+        table = pq.read_table(output / f"documents/documents-{shard:05d}-of-00003.parquet")
+        ids = table["id"].to_pylist()
+        assert ids == sorted(ids) and all(int(i[:16], 16) % 3 == shard for i in ids)
+    on_disk = contents(output)
+    assert on_disk.keys() == {entry["file"] for entry in made_manifest["outputs"]} | {"manifest.json"}
+    for entry in made_manifest["outputs"]:
+        assert on_disk[entry["file"]] == entry["sha256"]
+        assert (output / entry["file"]).stat().st_size == entry["bytes"]
+    assert json.loads((output / "manifest.json").read_text("utf-8")) == made_manifest
+
+
+def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
+    recipe, output, _ = made
+    listing = list_files(recipe)[::-1]
+    temporary = tmp_path / "out" / "_temporary"
+    temporary.mkdir(parents=True)
+    prepare._run_pipeline(recipe, listing, str(tmp_path / "out"), str(temporary),
+                          beam_options.pipeline_options([]))
+    shutil.rmtree(temporary)
+    expected = contents(output)
+    del expected["manifest.json"]
+    assert contents(tmp_path / "out") == expected
+
+
+def test_two_worker_processes_give_the_same_bytes(made, tmp_path):
+    recipe, output, _ = made
+    run(recipe, tmp_path / "out", "--runner=FnApiRunner",
+        "--direct_running_mode=multi_processing", "--direct_num_workers=2")
+    assert contents(tmp_path / "out") == contents(output)
+
+
+def test_the_portable_protocol_gives_the_same_bytes(made, tmp_path):
+    """Beam's own job service, with the workers in a process that it starts."""
+    recipe, output, _ = made
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    service = subprocess.Popen(
+        [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main",
+         "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("localhost", port), 1):
+                break
+            assert service.poll() is None and time.monotonic() < deadline, "no job service"
+            time.sleep(0.2)
+        run(recipe, tmp_path / "out", "--runner=PortableRunner", f"--job_endpoint=localhost:{port}",
+            "--environment_type=beam:env:harness_subprocess_python:v1",
+            f"--environment_config={sys.executable} -m "
+            "apache_beam.runners.worker.sdk_worker_main")
+    finally:
+        service.terminate()
+        service.wait(20)
+    assert contents(tmp_path / "out") == contents(output)
+
+
+def test_a_second_run_does_nothing(made, capsys):
+    recipe, output, first = made
+    before = {path: path.stat().st_mtime_ns for path in output.rglob("*")}
+    assert run(recipe, output) == first
+    assert "nothing to do" in capsys.readouterr().out
+    assert {path: path.stat().st_mtime_ns for path in output.rglob("*")} == before
+
+
+def test_another_recipe_or_other_files_on_an_old_output_are_refused(made, tmp_path):
+    recipe, output, _ = made
+    with pytest.raises(ConfigError, match=r"another recipe \(it differs in shards\)"):
+        run(make_recipe(Path(recipe.sources[0].inputs[0].root), shards=2), output)
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/a.txt").write_text(PROSE)
+    small = RecipeConfig(shards=1, sources=(SourceConfig("s", "d", "CC0-1.0", (
+        InputConfig(str(tmp_path / "raw"), "*", "text"),)),))
+    run(small, tmp_path / "out")
+    (tmp_path / "raw/b.txt").write_text(PROSE)
+    with pytest.raises(ConfigError, match=r"other files \(now 2 of .* bytes, then 1 of"):
+        run(small, tmp_path / "out")
+
+
+def test_a_folder_with_other_files_is_left_alone(made, tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(ConfigError, match=r"thesis.tex.* and no manifest.json"):
+        run(made[0], tmp_path)
+    assert contents(tmp_path).keys() == {"thesis.tex"}
+
+
+def test_a_manifest_that_is_damaged_is_named(made, tmp_path):
+    (tmp_path / "manifest.json").write_text('{"recipe_')
+    with pytest.raises(ConfigError, match=r"manifest.json is damaged"):
+        run(made[0], tmp_path)
+
+
+def test_a_document_that_gets_lost_is_an_error(made):
+    """The conservation law is checked by `prepare` itself, on what the writers report."""
+    recipe, output, made_manifest = made
+    listing = list_files(recipe)
+    reports = [{"file": f"{kind}/{i}", "rows": 0, "bytes": 0, "sha256": "", "sources": {}}
+               for kind in ("documents", "dropped", "dead_letters") for i in range(recipe.shards)]
+    for name, counts in made_manifest["sources"].items():
+        reports.append({"source": name, "files": counts["files"], "read": counts["read"]})
+        reports[3]["sources"][name] = counts["dropped"]
+        reports[6]["sources"][name] = counts["dead_letters"]
+        reports[0]["sources"][name] = {
+            "documents": counts["kept"], "characters": counts["characters"],
+            "bytes": counts["bytes"], "splits": {}, "languages": {}}
+    assert manifest.combine(recipe, listing, reports)["total"] == made_manifest["total"]
+    reports[0]["sources"]["rows"]["documents"] -= 1
+    with pytest.raises(manifest.ConservationError, match=r"'rows'.*kept"):
+        manifest.combine(recipe, listing, reports)
+    reports[0]["sources"]["rows"]["documents"] += 1
+    with pytest.raises(manifest.ConservationError, match="8 of 9 shards"):
+        manifest.combine(recipe, listing, reports[1:])
+    next(r for r in reports if r.get("source") == "code")["files"] -= 1
+    with pytest.raises(manifest.ConservationError, match="'code': 1 of 2 files"):
+        manifest.combine(recipe, listing, reports)
+
+
+def write_config(tmp_path: Path, raw: Path) -> Path:
+    config = tmp_path / "recipe.py"
+    config.write_text(
+        "from data_beam.config import *\nfrom maxlm.config.schema import to_config_dict\n"
+        "def get_config():\n    return to_config_dict(RecipeConfig(shards=2, sources=(SourceConfig("
+        f"'s', 'd', 'CC0-1.0', (InputConfig({str(raw)!r}, '**', 'text'),)),)))\n")
+    return config
+
+
+def command(*arguments: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "data_beam.prepare", *arguments],
+                          capture_output=True, text=True, timeout=200, **options)
+
+
+def test_a_run_that_is_killed_is_not_taken_for_whole_and_can_be_run_again(tmp_path):
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for i in range(200):
+        (raw / f"{i}.txt").write_text(PROSE.format(i) * 20)
+    config, output = write_config(tmp_path, raw), tmp_path / "out"
+    arguments = (f"--config={config}", f"--output={output}")
+    victim = subprocess.Popen([sys.executable, "-m", "data_beam.prepare", *arguments],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (output / "_temporary" / "parts").exists():
+        assert victim.poll() is None
+        time.sleep(0.01)
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    assert not (output / "manifest.json").exists()
+    again = command(*arguments)
+    assert again.returncode == 0, again.stderr
+    assert "200" in again.stdout and not (output / "_temporary").exists()
+    fresh = command(arguments[0], f"--output={tmp_path / 'fresh'}")
+    assert fresh.returncode == 0
+    assert contents(output) == contents(tmp_path / "fresh")
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole(tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/a.txt").write_bytes(os.urandom(200_000).hex().encode())
+    config = write_config(tmp_path, tmp_path / "raw")
+    limit = 50_000  # bytes a file may have: the system then refuses as it does on a full disk
+
+    def refuse() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    result = command(f"--config={config}", f"--output={tmp_path / 'out'}", preexec_fn=refuse)
+    assert result.returncode == 2
+    *progress, message = result.stderr.strip().splitlines()
+    assert message.startswith("error: --output: cannot write to")
+    assert all(line.startswith("read ") for line in progress), result.stderr
+    assert not (tmp_path / "out/manifest.json").exists()
+
+
+def test_mistakes_on_the_command_line_are_one_line(tmp_path):
+    (tmp_path / "raw").mkdir()
+    config = write_config(tmp_path, tmp_path / "raw")
+    good = (f"--config={config}", f"--output={tmp_path / 'out'}")
+    result = command(*good)
+    assert result.returncode == 2 and result.stdout == ""
+    assert result.stderr == f"error: source 's', input 0: no file matches {tmp_path}/raw/**\n"
+    for arguments, message in [
+        ((*good, "--direct_num_worker=2"), r"did you mean '--direct_num_workers'"),
+        ((*good, "--config.shard=2"), r"config.shard: no such field; did you mean 'shards'"),
+        ((*good, "--config.shards=0"), r"config.shards: must be at least 1, got 0"),
+        ((*good, "--config.clean.normalization=NFX"), r"is not one of NFC, none"),
+        ((*good, "word"), r"unexpected argument 'word'"),
+        (good[:1], r"required: --output"),
+        ((f"--config={tmp_path}/nothing.py", good[1]), r"--config: no file"),
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            prepare.main(arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_recipe_mistakes_are_named():
+    one = {"root": "/r", "pattern": "*", "format": "text"}
+    source = {"name": "s", "domain": "d", "licence": "l", "inputs": [one]}
+    for values, message in [
+        ({}, r"config.sources: at least one"),
+        ({"sources": [source, source]}, r"the name 's' is used twice"),
+        ({"sources": [{**source, "name": "a b"}]}, r"sources\[0\].name: 'a b' must be made of"),
+        ({"sources": [{**source, "licence": " "}]}, r"sources\[0\].licence: must not be empty"),
+        ({"sources": [{**source, "inputs": []}]}, r"inputs: at least one"),
+        ({"sources": [{**source, "inputs": [{**one, "format": "htm"}]}]}, r"did you mean 'html'"),
+        ({"sources": [{**source, "inputs": [{**one, "url_field": "u"}]}]}, r"'text' has no fields"),
+        ({"sources": [{**source, "inputs": [{**one, "format": "sqlite"}]}]}, r"query: must be set"),
+        ({"sources": [{**source, "inputs": [{**one, "pattern": ""}]}]}, r"must not be empty"),
+        ({"sources": [{"name": "s"}]}, r"sources\[0\].domain: must be set"),
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            build(RecipeConfig, values)
+
+
+def test_beam_is_told_its_runner_and_every_transform_has_a_label(made):
+    options = beam_options.pipeline_options([])
+    assert options.get_all_options()["runner"] == "FnApiRunner"  # the default tries a download
+    root = beam.Pipeline(options=options)
+    pipeline.build(root, made[0], "listing", "/out", "/out/_temporary", "")
+    names = [t.unique_name for t in root.to_runner_api().components.transforms.values()]
+    assert len(names) > 30
+    # A transform without a label is named after its class or lambda, as in "Map(<lambda at ...>)".
+    assert not [name for name in names if "(" in name.split("/")[0]]

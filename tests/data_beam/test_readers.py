@@ -1,0 +1,243 @@
+"""Files to records: each document read comes out once, as a record, a drop or a dead letter."""
+
+import gzip
+import hashlib
+import json
+import os
+import sqlite3
+
+import pytest
+import zstandard
+
+from data_beam.config import InputConfig, RecipeConfig, SourceConfig
+from data_beam.readers.listing import fingerprint, list_files
+from data_beam.readers.records import read_file
+from data_beam.records import DeadLetter, Dropped, Record
+from maxlm.config.schema import ConfigError
+
+LIMIT = 1000
+
+
+def source(root, pattern="*", format="jsonl", **fields) -> SourceConfig:
+    return SourceConfig("s", "general", "CC0-1.0",
+                        (InputConfig(str(root), pattern, format, **fields),))
+
+
+def read(root, **fields) -> list:
+    config = source(root, **fields)
+    return [item for file in list_files(RecipeConfig(sources=(config,)))
+            for item in read_file(file, config, LIMIT)]
+
+
+def ends(items) -> list[tuple]:
+    """Kind, record number and reason (or text) of each."""
+    return [(type(item).__name__, item.origin.record,
+             item.text if isinstance(item, Record) else item.reason) for item in items]
+
+
+JSONL = b"\n".join([
+    b'\xef\xbb\xbf{"text": "first"}',
+    b"",
+    b'{"text": "broken',
+    b'{"text": "\xff bad byte"}',
+    b'{"text": "' + b"x" * LIMIT + b'"}',
+    b'{"no text": 1}',
+    b'{"text": 7}',
+    b'{"text": "half a pair \\ud83d"}',
+    b"[1, 2]",
+    b'"a bare text"\r',
+    b"[" * 100_000,
+    '{"text": "中文\\n末尾"}'.encode(),
+]) + b"\n"
+JSONL_ENDS = [
+    ("Record", 1, "first"),
+    ("DeadLetter", 3, "invalid JSON"),
+    ("DeadLetter", 4, "bad encoding"),
+    ("DeadLetter", 5, "too large"),
+    ("DeadLetter", 6, "missing field"),
+    ("DeadLetter", 7, "missing field"),
+    ("DeadLetter", 8, "bad encoding"),
+    ("DeadLetter", 9, "missing field"),
+    ("Record", 10, "a bare text"),
+    ("DeadLetter", 11, "too large"),
+    ("Record", 12, "中文\n末尾"),
+]
+
+
+@pytest.mark.parametrize("compress", [lambda data: data, gzip.compress, zstandard.compress],
+                         ids=["plain", "gzip", "zstd"])
+def test_jsonl_uses_the_good_lines_and_names_the_bad(tmp_path, compress):
+    (tmp_path / "a.jsonl").write_bytes(compress(JSONL))
+    items = read(tmp_path)
+    assert ends(items) == JSONL_ENDS
+    assert items[0].bytes_sha256 == hashlib.sha256(b'{"text": "first"}').hexdigest()
+
+
+def test_deeply_nested_json_is_a_dead_letter(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b"[" * 900 + b"\n")
+    assert ends(read(tmp_path)) == [("DeadLetter", 1, "invalid JSON")]
+
+
+def test_half_a_gzip_gives_its_good_lines_and_reports_the_file(tmp_path):
+    lines = [json.dumps({"text": f"document {i} {hashlib.sha256(bytes([i % 256])).hexdigest()}"})
+             for i in range(2000)]
+    data = gzip.compress("\n".join(lines).encode())
+    (tmp_path / "a.jsonl.gz").write_bytes(data[:len(data) // 2])
+    items = read(tmp_path)
+    good, last = items[:-1], items[-1]
+    assert 200 < len(good) < 2000
+    assert [item.text for item in good] == [json.loads(line)["text"] for line in lines[:len(good)]]
+    assert isinstance(last, DeadLetter) and last.origin.record is None
+    assert last.reason == "truncated gzip" and "damaged" in last.detail
+
+
+def test_fields_of_a_record_are_mapped(tmp_path):
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, [
+        {"body": "t", "rights": "CC-BY-4.0", "field": "law", "link": "https://e.org/1"},
+        {"body": "t", "field": "law", "link": "https://e.org/2"}])))
+    first, second = read(tmp_path, text_field="body", licence_field="rights", domain_field="field",
+                         url_field="link")
+    assert (first.licence, first.domain, first.url) == ("CC-BY-4.0", "law", "https://e.org/1")
+    assert isinstance(second, DeadLetter) and "'rights' is not there" in second.detail
+
+
+def test_json_array(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(["one", {"text": "two"}, 3]))
+    assert ends(read(tmp_path, format="json")) == [
+        ("Record", 1, "one"), ("Record", 2, "two"), ("DeadLetter", 3, "missing field")]
+    for content, end in ((b"{}", ("DeadLetter", None, "invalid JSON")),
+                         (b'["cut', ("DeadLetter", None, "invalid JSON")),
+                         (b'["\xff"]', ("DeadLetter", None, "bad encoding")),
+                         (b"[]", ("Dropped", None, "empty file")),
+                         (b'["' + b"x" * LIMIT + b'"]', ("DeadLetter", None, "too large"))):
+        (tmp_path / "a.json").write_bytes(content)
+        assert ends(read(tmp_path, format="json")) == [end]
+
+
+def test_sqlite(tmp_path):
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute("CREATE TABLE t (n INTEGER, body TEXT, link TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", [
+            (3, "three", "u3"), (1, "one", "u1"), (2, None, "u2"), (4, "x" * (LIMIT + 1), "u4")])
+        connection.execute("INSERT INTO t VALUES (5, CAST(x'ff41' AS TEXT), 'u5')")
+    connection.close()
+    options = {"format": "sqlite", "text_field": "body", "url_field": "link"}
+    items = read(tmp_path, query="SELECT body, link FROM t ORDER BY n", **options)
+    assert ends(items) == [("Record", 1, "one"), ("DeadLetter", 2, "missing field"),
+                           ("Record", 3, "three"), ("DeadLetter", 4, "too large"),
+                           ("DeadLetter", 5, "missing field")]
+    assert items[0].url == "u1"
+    assert ends(read(tmp_path, query="SELECT body, link FROM t WHERE n > 9", **options)) == [
+        ("Dropped", None, "empty file")]
+    bad, = read(tmp_path, query="SELECT missing FROM t", **options)
+    assert isinstance(bad, DeadLetter) and "no such column: missing" in bad.detail
+    data = (tmp_path / "a.db").read_bytes()
+    (tmp_path / "a.db").write_bytes(data[:100] + b"\xff" * (len(data) - 100))
+    assert ends(read(tmp_path, query="SELECT body, link FROM t ORDER BY n", **options)) == [
+        ("DeadLetter", None, "bad database")]
+
+
+def test_files_that_are_one_document(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbftext\r\n")
+    (tmp_path / "b.txt").write_bytes(b"")
+    (tmp_path / "c.txt").write_bytes(gzip.compress(b""))
+    (tmp_path / "d.txt").write_bytes(gzip.compress(b"zipped"))
+    (tmp_path / "e.txt").write_bytes(b"x" * (LIMIT + 1))
+    (tmp_path / "f.txt").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    (tmp_path / "g.txt").write_bytes(gzip.compress(b"cut" * 100)[:-9])
+    items = read(tmp_path, format="text")
+    assert ends(items) == [
+        ("Record", None, "text\r\n"), ("Dropped", None, "empty file"),
+        ("Dropped", None, "empty file"), ("Record", None, "zipped"),
+        ("DeadLetter", None, "too large"), ("DeadLetter", None, "binary content"),
+        ("DeadLetter", None, "truncated gzip")]
+    assert items[0].bytes_sha256 == hashlib.sha256(b"\xef\xbb\xbftext\r\n").hexdigest()
+
+
+def test_a_gbk_page_records_how_it_was_decoded(tmp_path):
+    (tmp_path / "a.html").write_bytes(
+        '<meta charset="gb2312"><p>茶的历史</p>'.encode("gbk"))
+    record, = read(tmp_path, format="html")
+    assert "茶的历史" in record.text and record.transforms == ("decode:gb18030",)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_a_dead_letter(tmp_path):
+    (tmp_path / "a.txt").write_text("secret")
+    (tmp_path / "a.txt").chmod(0)
+    assert ends(read(tmp_path, format="text")) == [("DeadLetter", None, "unreadable file")]
+
+
+def test_a_file_that_disappears_is_a_dead_letter(tmp_path):
+    (tmp_path / "a.txt").write_text("here")
+    config = source(tmp_path, format="text")
+    file, = list_files(RecipeConfig(sources=(config,)))
+    (tmp_path / "a.txt").unlink()
+    assert ends(read_file(file, config, LIMIT)) == [("DeadLetter", None, "unreadable file")]
+
+
+def test_every_reader_survives_every_format(tmp_path):
+    """Siblings of the known bad files: nothing raises, and every file has at least one end."""
+    samples = [b"", b" ", b"\n", b"word", b"\xff\xfe", b"\0" * 50, b"[]", b"{}", b"null", b"\x1f\x8b",
+               b"\x28\xb5\x2f\xfd", b"x" * (LIMIT + 1), gzip.compress(JSONL), "中文".encode("gbk")]
+    for number, data in enumerate(samples):
+        (tmp_path / f"{number:02d}").write_bytes(data)
+    for format in ("text", "markdown", "html", "jsonl", "json", "python", "docstrings",
+                   "package_description", "sqlite"):
+        query = {"query": "SELECT 1 AS text ORDER BY 1"} if format == "sqlite" else {}
+        items = read(tmp_path, format=format, **query)
+        assert {item.origin.path for item in items} == {f"{i:02d}" for i in range(len(samples))}
+        assert all(isinstance(item, Record | Dropped | DeadLetter) for item in items)
+
+
+def make_tree(root) -> None:
+    for name in ("b/two.py", "a/one.py", "a/tests/test_one.py", "a/readme.md"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+
+
+def test_listing_is_relative_sorted_and_cut_by_patterns(tmp_path):
+    make_tree(tmp_path)
+    config = source(tmp_path, "**.py", "python", exclude=("*/tests/*",), prefix="v1/")
+    files = list_files(RecipeConfig(sources=(config,)))
+    assert [file.path for file in files] == ["v1/a/one.py", "v1/b/two.py"]
+    assert [file.size for file in files] == [8, 8]
+
+
+def test_max_bytes_takes_files_by_the_hash_of_their_path(tmp_path):
+    make_tree(tmp_path)
+    names = ["a/one.py", "b/two.py", "a/readme.md"]
+    by_hash = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
+    sizes = {name: len(name) for name in names}
+    for count in (1, 2, 3):
+        limit = sum(sizes[name] for name in by_hash[:count])
+        config = SourceConfig("s", "code", "CC0-1.0", (
+            InputConfig(str(tmp_path), "**", "text", exclude=("*/tests/*",)),), max_bytes=limit)
+        files = list_files(RecipeConfig(sources=(config,)))
+        assert {file.path for file in files} == set(by_hash[:count])
+
+
+def test_mistakes_in_inputs_are_named(tmp_path):
+    make_tree(tmp_path)
+    with pytest.raises(ConfigError, match=r"source 's', input 0: no file matches .*nothing"):
+        list_files(RecipeConfig(sources=(source(tmp_path / "nothing"),)))
+    twice = SourceConfig("s", "code", "CC0-1.0", (
+        InputConfig(str(tmp_path), "a/*.py", "python"),
+        InputConfig(str(tmp_path), "**.py", "docstrings")))
+    with pytest.raises(ConfigError, match=r"inputs 0 and 1 both have 'a/one.py'"):
+        list_files(RecipeConfig(sources=(twice,)))
+    small = SourceConfig("s", "code", "CC0-1.0", (InputConfig(str(tmp_path), "**.py", "python"),), 1)
+    with pytest.raises(ConfigError, match="max_bytes 1 is less"):
+        list_files(RecipeConfig(sources=(small,)))
+
+
+def test_the_fingerprint_sees_a_changed_file(tmp_path):
+    make_tree(tmp_path)
+    recipe = RecipeConfig(sources=(source(tmp_path, "**.py", "python"),))
+    before = fingerprint(list_files(recipe))
+    assert fingerprint(list_files(recipe)) == before
+    os.utime(tmp_path / "a/one.py", (1, 1))
+    touched = fingerprint(list_files(recipe))
+    (tmp_path / "a/one.py").write_text("longer than before")
+    os.utime(tmp_path / "a/one.py", (1, 1))
+    assert len({before, touched, fingerprint(list_files(recipe))}) == 3

@@ -1,0 +1,126 @@
+"""Bytes in: compression by content, damage reported, lines in bounded memory and linear time."""
+
+import gzip
+import random
+import tracemalloc
+import zlib
+
+import pytest
+import zstandard
+
+from data_beam.readers import streams
+
+TEXT = b"".join(b"line %d of some text\n" % i for i in range(20_000))
+
+
+def collect(path) -> tuple[bytes, str | None]:
+    """What could be had of a file, and the reason it is damaged."""
+    got = []
+    try:
+        for piece in streams.chunks(str(path)):
+            got.append(piece)
+    except streams.DamagedFile as error:
+        return b"".join(got), error.reason
+    return b"".join(got), None
+
+
+@pytest.mark.parametrize("compress", [
+    lambda data: data,
+    gzip.compress,
+    lambda data: gzip.compress(data[:1000]) + gzip.compress(data[1000:]),
+    lambda data: gzip.compress(data[:1000]) + b"\0" * 700 + gzip.compress(data[1000:]) + b"\0" * 5,
+    zstandard.ZstdCompressor(write_checksum=True).compress,
+    lambda data: zstandard.compress(data[:1000]) + zstandard.compress(data[1000:]),
+], ids=["plain", "gzip", "gzip members", "gzip padded", "zstd", "zstd frames"])
+def test_whole_files_come_back_whatever_their_name(tmp_path, compress):
+    path = tmp_path / "name-says-nothing.txt"
+    path.write_bytes(compress(TEXT))
+    assert collect(path) == (TEXT, None)
+    assert streams.read_all(str(path), len(TEXT)) == TEXT
+    assert streams.read_all(str(path), len(TEXT) - 1) is None
+
+
+@pytest.mark.parametrize("compress, reason", [(gzip.compress, "truncated gzip"),
+                                              (zstandard.compress, "truncated zstd")])
+def test_every_cut_of_a_compressed_file_is_noticed(tmp_path, compress, reason):
+    data = compress(TEXT)
+    generator = random.Random(0)
+    cuts = [4, len(data) // 2, len(data) - 1, *(generator.randrange(5, len(data)) for _ in range(20))]
+    for cut in cuts:
+        path = tmp_path / "cut"
+        path.write_bytes(data[:cut])
+        got, found = collect(path)
+        assert found == reason, cut
+        assert TEXT.startswith(got)
+    path.write_bytes(data[:len(data) // 2])
+    assert len(collect(path)[0]) > len(TEXT) // 4  # half a file gives about half its text
+
+
+def test_a_second_member_that_is_cut_is_noticed(tmp_path):
+    path = tmp_path / "two"
+    path.write_bytes(gzip.compress(TEXT) + gzip.compress(TEXT)[:-6])
+    got, reason = collect(path)
+    assert got.startswith(TEXT) and reason == "truncated gzip"
+
+
+def test_a_flipped_byte_is_noticed_by_the_checksum(tmp_path):
+    # Stored blocks: the flip leaves a valid stream, only the CRC can tell.
+    encoder = zlib.compressobj(level=0, wbits=31)
+    data = bytearray(encoder.compress(TEXT) + encoder.flush())
+    data[len(data) // 2] ^= 1
+    path = tmp_path / "flipped"
+    path.write_bytes(data)
+    assert collect(path)[1] == "corrupt gzip"
+
+
+def test_garbage_after_a_member_is_noticed(tmp_path):
+    path = tmp_path / "tail"
+    path.write_bytes(gzip.compress(TEXT) + b"not gzip")
+    assert collect(path) == (TEXT, "corrupt gzip")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+def test_a_bomb_is_refused_in_bounded_memory(tmp_path, compress):
+    path = tmp_path / "bomb"
+    path.write_bytes(compress(bytes(400 * 2**20)))
+    tracemalloc.start()
+    assert streams.read_all(str(path), 10 * 2**20) is None
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 160 * 2**20
+
+
+def split(data: bytes, limit: int, piece: int) -> list[streams.Line]:
+    pieces = (data[i:i + piece] for i in range(0, len(data), piece))
+    return list(streams.lines(pieces, limit))
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 7, 1000])
+def test_lines_agree_with_pythons_split_however_the_bytes_arrive(piece):
+    data = "α\nb\r\n\n\nlong line here\nlast without end".encode()
+    truth = [line.removesuffix(b"\r") for line in data.split(b"\n")]
+    got = split(data, 100, piece)
+    assert [line.content for line in got] == truth
+    assert [line.number for line in got] == list(range(1, len(truth) + 1))
+
+
+@pytest.mark.parametrize("piece", [1, 5, 1000])
+def test_a_line_over_the_cap_loses_its_content_and_no_other(piece):
+    got = split(b"ok\n" + b"x" * 50 + b"\nfine\n", 10, piece)
+    assert [(line.content, line.size) for line in got] == [(b"ok", 2), (None, 50), (b"fine", 4)]
+
+
+def test_a_line_of_80_megabytes_takes_bounded_memory(tmp_path):
+    path = tmp_path / "long.jsonl"
+    with open(path, "wb") as handle:
+        handle.write(b"before\n")
+        for _ in range(80):
+            handle.write(b"x" * 2**20)
+        handle.write(b"\nafter\n")
+    tracemalloc.start()
+    got = list(streams.lines(streams.chunks(str(path)), 2**20))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [line.content for line in got] == [b"before", None, b"after"]
+    assert got[1].size == 80 * 2**20
+    assert peak < 16 * 2**20
