@@ -35,6 +35,11 @@ def document_tokens(rng: np.random.Generator, length: int, vocab_size: int) -> n
     return tokens.astype(token_dtype(vocab_size))
 
 
+def document_id(split: str, source: str, shard: int, record: int) -> bytes:
+    """Id of a document that `write_split` writes."""
+    return hashlib.md5(f"{split} {source} {shard} {record}".encode()).digest()
+
+
 def write_split(
     directory: Path, split: str, sources: dict[str, list[list[np.ndarray]]],
     vocab_size: int = 400, domains: dict[str, str] | None = None,
@@ -48,8 +53,8 @@ def write_split(
     for name, shards in sources.items():
         written = []
         for number, documents in enumerate(shards):
-            rows = [(hashlib.md5(f"{split} {name} {number} {i}".encode()).digest(), tokens,
-                     4 * len(tokens)) for i, tokens in enumerate(documents)]
+            rows = [(document_id(split, name, number, i), tokens, 4 * len(tokens))
+                    for i, tokens in enumerate(documents)]
             written.append(write_shard(str(target), str(target), name, number, len(shards), rows))
         entries.append(SourceEntry(
             name=name, domain=(domains or {}).get(name, "general"), licence="CC0-1.0",

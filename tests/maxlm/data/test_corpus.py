@@ -1,0 +1,138 @@
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+from maxlm.config import ConfigError
+from maxlm.data.corpus import CorpusError, TokenCorpus, decode_record, encode_record, token_dtype
+from maxlm.data.readers import ReaderPool
+from tests import token_corpora
+
+
+@pytest.mark.parametrize("vocab_size, width", [(8192, 2), (65536, 2), (65537, 4)])
+def test_record_is_id_then_little_endian_ids(vocab_size, width):
+    dtype = token_dtype(vocab_size)
+    assert dtype.itemsize == width
+    doc_id = bytes(range(16))
+    tokens = np.array([1, 258, vocab_size - 1, 2], dtype)
+    record = encode_record(doc_id, tokens)
+    assert record[:16] == doc_id
+    assert record[16 + width:16 + 2 * width] == (258).to_bytes(width, "little")
+    back_id, back = decode_record(record, dtype)
+    assert back_id == doc_id
+    np.testing.assert_array_equal(back, tokens)
+
+
+def test_record_refuses_what_would_not_come_back():
+    with pytest.raises(ValueError, match="16 bytes"):
+        encode_record(b"short", np.zeros(1, np.uint16))
+    with pytest.raises(ValueError, match="int64"):
+        encode_record(bytes(16), np.zeros(1, np.int64))
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    token_corpora.random_split(tmp_path / "tokens", "train", {"web": [[5, 9], [7]], "code": [[3]]})
+    return tmp_path / "tokens"
+
+
+def test_open_reads_counts(tokens):
+    corpus = TokenCorpus.open(tokens, "train")
+    assert [(s.name, s.documents, s.tokens) for s in corpus.sources] == [
+        ("web", 3, 21), ("code", 1, 3)]
+    np.testing.assert_array_equal(corpus.lengths(corpus.source("web")), [5, 9, 7])
+    corpus.verify()
+
+
+def test_missing_directory_and_split_are_named(tokens, tmp_path):
+    with pytest.raises(ConfigError, match=r"no directory .*nowhere.*data_beam\.tokenize"):
+        TokenCorpus.open(tmp_path / "nowhere", "train")
+    with pytest.raises(ConfigError, match="no finished split 'trian'; did you mean 'train'"):
+        TokenCorpus.open(tokens, "trian")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match="holds no finished split"):
+        TokenCorpus.open(tmp_path / "empty", "train")
+
+
+def test_unknown_source_names_the_nearest(tokens):
+    with pytest.raises(ConfigError, match="did you mean 'web'"):
+        TokenCorpus.open(tokens, "train").source("wen")
+
+
+@pytest.mark.parametrize("name", ["web-00001-of-00002.array_record",
+                                  "web-00000-of-00002.index.parquet"])
+def test_missing_file_is_named(tokens, name):
+    (tokens / "train" / name).unlink()
+    with pytest.raises(CorpusError, match=f"{name}.*missing"):
+        TokenCorpus.open(tokens, "train")
+
+
+def test_truncated_shard_is_named(tokens):
+    path = tokens / "train" / "web-00001-of-00002.array_record"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(CorpusError, match=r"web-00001-of-00002\.array_record.*damaged"):
+        TokenCorpus.open(tokens, "train")
+
+
+@pytest.mark.parametrize("name", ["web-00001-of-00002.array_record",
+                                  "code-00000-of-00001.index.parquet"])
+def test_verify_names_a_file_with_one_flipped_bit(tokens, name):
+    path = tokens / "train" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    corpus = TokenCorpus.open(tokens, "train")
+    with pytest.raises(CorpusError, match=f"{name}.*damaged"):
+        corpus.verify()
+
+
+def test_manifest_of_another_format_is_refused(tokens):
+    path = tokens / "train" / "manifest.json"
+    plain = json.loads(path.read_text())
+    path.write_text(json.dumps({**plain, "format": 99}))
+    with pytest.raises(CorpusError, match="format 99"):
+        TokenCorpus.open(tokens, "train")
+    path.write_text("{")
+    with pytest.raises(CorpusError, match="not a manifest"):
+        TokenCorpus.open(tokens, "train")
+
+
+def test_index_that_disagrees_with_the_manifest_is_refused(tokens):
+    path = tokens / "train" / "manifest.json"
+    plain = json.loads(path.read_text())
+    plain["sources"][1]["shards"][0]["tokens"] += 1
+    path.write_text(json.dumps(plain))
+    corpus = TokenCorpus.open(tokens, "train")
+    with pytest.raises(CorpusError, match=r"code-00000-of-00001\.index\.parquet"):
+        corpus.lengths(corpus.source("code"))
+
+
+def test_fingerprint_follows_content(tokens, tmp_path):
+    same = TokenCorpus.open(tokens, "train").fingerprint
+    token_corpora.random_split(tmp_path / "again", "train",
+                               {"web": [[5, 9], [7]], "code": [[3]]})
+    token_corpora.random_split(tmp_path / "other", "train",
+                               {"web": [[5, 9], [7]], "code": [[4]]})
+    assert TokenCorpus.open(tmp_path / "again", "train").fingerprint == same
+    assert TokenCorpus.open(tmp_path / "other", "train").fingerprint != same
+
+
+def test_reader_pool_keeps_few_files_open(tokens, tmp_path):
+    lengths = {f"s{i}": [[4, 4]] for i in range(12)}
+    written = token_corpora.random_split(tmp_path / "many", "train", lengths)
+    pool = ReaderPool(limit=3)
+    for _ in range(2):
+        for name, shards in written.items():
+            path = str(tmp_path / "many" / "train" / f"{name}-00000-of-00001.array_record")
+            for record, expected in zip(pool.read(path, [0, 1]), shards[0], strict=True):
+                np.testing.assert_array_equal(decode_record(record, expected.dtype)[1], expected)
+            assert len(pool) <= 3
+    assert len(pool) == 3
+
+
+def test_reader_pool_names_a_shard_that_is_none(tmp_path):
+    path = tmp_path / "x.array_record"
+    path.write_bytes(hashlib.sha256(b"").digest() * 10)
+    with pytest.raises(CorpusError, match=r"x\.array_record"):
+        ReaderPool().read(str(path), [0])
