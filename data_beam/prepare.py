@@ -142,8 +142,8 @@ def prepare(recipe: RecipeConfig, output: str, options: Any) -> dict[str, Any]:
         full = [text for text in _DISK_FULL if text in str(error)]
         if not full:
             raise
-        raise ConfigError(f"--output: cannot write to {output}: {full[0].lower()}; what is there is "
-                          "not taken for a corpus. Make room and run again") from error
+        raise ConfigError(f"--output: cannot write to {output}: {full[0].lower()}; what is there "
+                          "is not taken for a corpus. Make room and run again") from error
     FileSystems.delete([temporary])
     return result
 

@@ -6,8 +6,8 @@ from typing import Any
 UNDETERMINED = "und"
 """ISO 639 code of a text without a letter."""
 
-# Digits, ASCII punctuation and whitespace, but the apostrophe, which words contain. They say nothing
-# of a language, and a table drawn with them outweighs pages of text.
+# Digits, ASCII punctuation and whitespace, but the apostrophe, which words contain. They say
+# nothing of a language, and a table drawn with them outweighs pages of text.
 _NO_LETTERS = re.compile(r"[\s0-9!-&(-/:-@\[-`{-~]+")
 
 

@@ -19,16 +19,20 @@ def _put_aside(spans: list[str], found: re.Match[str]) -> str:
     return f"\0{len(spans) - 1}\0"
 
 
+def _clean_line(line: str) -> str:
+    # Code spans keep their brackets: they are put aside, a link around one is still a link.
+    spans: list[str] = []
+    line = _CODE_SPAN.sub(lambda found: _put_aside(spans, found), line.replace("\0", ""))
+    line = _AUTOLINK.sub(r"\1", _LINK.sub(r"\1", _IMAGE.sub("", line)))
+    return _ASIDE.sub(lambda found: spans[int(found.group(1))], _TAG.sub("", line))
+
+
 def _without_markup(block: str) -> str:
     kept = []
     for line in _COMMENT.sub("", block).split("\n"):
         if _REFERENCE.match(line):
             continue
-        # Code spans keep their brackets: they are put aside, a link around one is still a link.
-        spans: list[str] = []
-        cleaned = _CODE_SPAN.sub(lambda found: _put_aside(spans, found), line.replace("\0", ""))
-        cleaned = _AUTOLINK.sub(r"\1", _LINK.sub(r"\1", _IMAGE.sub("", cleaned)))
-        cleaned = _ASIDE.sub(lambda found: spans[int(found.group(1))], _TAG.sub("", cleaned))
+        cleaned = _clean_line(line)
         if cleaned.strip() or not line.strip():  # a line of nothing but badges goes whole.
             kept.append(cleaned)
     return "\n".join(kept)

@@ -28,7 +28,7 @@ def test_the_survivor_is_the_same_in_every_order():
         outcomes = list(KeepFirst().process(("hash", permuted)))
         kept = [o for o in outcomes if isinstance(o, str)]
         dropped = [o.value for o in outcomes if not isinstance(o, str)]
-        # First source of the recipe, smallest path, smallest record: 2, not "10" as text would sort.
+        # First source of the recipe, smallest path, smallest record: 2, before 10 as a number.
         assert kept == [Origin("curated", "z.txt", 2).id]
         assert {d.origin for d in dropped} == {d.origin for d in documents} - {documents[1].origin}
         assert {d.reason for d in dropped} == {"exact duplicate"}

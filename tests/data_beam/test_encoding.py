@@ -10,7 +10,8 @@ CHINESE = "中文网页的正文，讲的是茶的历史。茶起源于中国，
 
 
 def page(body: str, charset: str = "", head: int = 0) -> str:
-    meta = f'<meta http-equiv="Content-Type" content="text/html; charset={charset}">' if charset else ""
+    content = f'content="text/html; charset={charset}"'
+    meta = f'<meta http-equiv="Content-Type" {content}>' if charset else ""
     return f"<html><head>{meta}<title>a title</title><script>{'x' * head}</script></head>" \
            f"<body>{body}</body></html>"
 

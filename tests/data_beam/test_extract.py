@@ -155,7 +155,8 @@ class Shape:
 def test_docstrings_with_signatures():
     assert extract("docstrings", SOURCE)[0] == "\n\n\n".join([
         "The module.\n\nIndented.",
-        "area(radius: float, *, exact: bool=False)\n\nArea of a circle.\n\nArgs:\n  radius: metres.",
+        "area(radius: float, *, exact: bool=False)\n\nArea of a circle.\n\nArgs:\n"
+        "  radius: metres.",
         "class Shape\n\nA shape.",
         "Shape.scale(self, by=2)\n\nGrows it.",
         "Shape.draw(self)\n\nDraws it."])

@@ -57,7 +57,7 @@ def write_sources(root: Path) -> None:
     put("text/b.txt", "too short")
     put("text/c.txt", PROSE.format("three"))  # the same once cleaned
     put("text/mojibake.txt", (PROSE.format("four") + " schön").encode().decode("latin-1"))
-    put("code/a.py", "def f(x):\n\treturn '，'\n\n\nprint(f(1), 'a line of code to be long enough')\n")
+    put("code/a.py", "def f(x):\n\treturn '，'\n\n\nprint(f(1), 'code to be long enough')\n")
     put("code/b.py", b"s = '\xff'\n")
     rows = [json.dumps({"text": PROSE.format(i), "url": f"https://e.org/{i}"}) for i in range(300)]
     put("rows/a.jsonl", "\n".join([*rows[:100], '{"text": broken', rows[0], '{"other": 1}']))
@@ -68,7 +68,8 @@ def write_sources(root: Path) -> None:
         for i in range(200)).encode())
     put("rows/cut.jsonl.gz", cut[:len(cut) // 2])
     with open(root / "rows/long.jsonl", "wb") as handle:  # a line of 80 MB between two good ones
-        handle.write(json.dumps({"text": PROSE.format("before"), "url": "u"}).encode() + b'\n{"text":"')
+        handle.write(json.dumps({"text": PROSE.format("before"), "url": "u"}).encode())
+        handle.write(b'\n{"text":"')
         for _ in range(80):
             handle.write(b"x" * 2**20)
         handle.write(b'"}\n' + json.dumps({"text": PROSE.format("after"), "url": "u"}).encode())
@@ -201,7 +202,8 @@ def test_shards_are_sorted_and_the_manifest_knows_them(made):
         ids = table["id"].to_pylist()
         assert ids == sorted(ids) and all(int(i[:16], 16) % 3 == shard for i in ids)
     on_disk = contents(output)
-    assert on_disk.keys() == {entry["file"] for entry in made_manifest["outputs"]} | {"manifest.json"}
+    named = {entry["file"] for entry in made_manifest["outputs"]}
+    assert on_disk.keys() == named | {"manifest.json"}
     for entry in made_manifest["outputs"]:
         assert on_disk[entry["file"]] == entry["sha256"]
         assert (output / entry["file"]).stat().st_size == entry["bytes"]
@@ -291,7 +293,7 @@ def test_a_manifest_that_is_damaged_is_named(made, tmp_path):
 
 def test_a_document_that_gets_lost_is_an_error(made):
     """The conservation law is checked by `prepare` itself, on what the writers report."""
-    recipe, output, made_manifest = made
+    recipe, _, made_manifest = made
     listing = list_files(recipe)
     reports = [{"file": f"{kind}/{i}", "rows": 0, "bytes": 0, "sha256": "", "sources": {}}
                for kind in ("documents", "dropped", "dead_letters") for i in range(recipe.shards)]

@@ -178,8 +178,9 @@ def test_a_file_that_disappears_is_a_dead_letter(tmp_path):
 
 def test_every_reader_survives_every_format(tmp_path):
     """Siblings of the known bad files: nothing raises, and every file has at least one end."""
-    samples = [b"", b" ", b"\n", b"word", b"\xff\xfe", b"\0" * 50, b"[]", b"{}", b"null", b"\x1f\x8b",
-               b"\x28\xb5\x2f\xfd", b"x" * (LIMIT + 1), gzip.compress(JSONL), "中文".encode("gbk")]
+    samples = [b"", b" ", b"\n", b"word", b"\xff\xfe", b"\0" * 50, b"[]", b"{}", b"null",
+               b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"x" * (LIMIT + 1),
+               gzip.compress(JSONL), "中文".encode("gbk")]
     for number, data in enumerate(samples):
         (tmp_path / f"{number:02d}").write_bytes(data)
     for format in ("text", "markdown", "html", "jsonl", "json", "python", "docstrings",
@@ -226,7 +227,8 @@ def test_mistakes_in_inputs_are_named(tmp_path):
         InputConfig(str(tmp_path), "**.py", "docstrings")))
     with pytest.raises(ConfigError, match=r"inputs 0 and 1 both have 'a/one.py'"):
         list_files(RecipeConfig(sources=(twice,)))
-    small = SourceConfig("s", "code", "CC0-1.0", (InputConfig(str(tmp_path), "**.py", "python"),), 1)
+    small = SourceConfig("s", "code", "CC0-1.0", (
+        InputConfig(str(tmp_path), "**.py", "python"),), max_bytes=1)
     with pytest.raises(ConfigError, match="max_bytes 1 is less"):
         list_files(RecipeConfig(sources=(small,)))
 
