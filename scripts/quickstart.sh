@@ -49,11 +49,10 @@ touch "$done_file"
 number=0
 # step TITLE CONFIG-FILE COMMAND...: runs the command, once for the same command and config file.
 step() {
-    title=$1
-    config=$2
+    local title=$1 settings=$2 key started
     shift 2
     number=$((number + 1))
-    key="$(echo "$*" "$(cat "$config")" | cksum) $title"
+    key="$(echo "$*" "$(cat "$settings")" | cksum) $title"
     if grep -qxF "$key" "$done_file"; then
         echo "[$number/6] $title: done before"
         return 0
@@ -69,7 +68,7 @@ step() {
 
 # keep FILE COMMAND...: the command's standard output in a file, whole or not at all.
 keep() {
-    file=$1
+    local file=$1
     shift
     "$@" >"$file.part"
     mv "$file.part" "$file"
