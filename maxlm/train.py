@@ -176,7 +176,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
     report(f"compiled in {time.monotonic() - began:.1f} s")
 
     # -- loop --------------------------------------------------------------------------------
-    progress = Progress(config.run.steps, start, config.telemetry.console_seconds,
+    progress = Progress(config.run.steps, config.telemetry.console_seconds,
                         counts.flops_per_token(config.model, config.data.sequence_length))
     finished_last = time.monotonic()
 

@@ -18,13 +18,12 @@ class Progress:
     step, which also warms caches.
     """
 
-    def __init__(self, steps: int, start_step: int, interval: float, flops_per_token: float):
+    def __init__(self, steps: int, interval: float, flops_per_token: float):
         self._steps = steps
         self._interval = interval
         self._flops_per_token = flops_per_token
         self._last_print = -float("inf")
         self._first: tuple[int, float] | None = None
-        self._start_step = start_step
 
     def step(self, row: dict[str, float]) -> None:
         """Takes a row of metrics.jsonl."""

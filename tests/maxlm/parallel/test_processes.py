@@ -1,0 +1,111 @@
+"""Two processes that train as one, started as a user starts them."""
+
+import json
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from maxlm.config import ParallelConfig
+from maxlm.data.plan import Plan
+from maxlm.parallel.batches import BatchPlacement
+from maxlm.parallel.mesh import make_mesh
+from maxlm.training import step as steps
+from maxlm.training.state import abstract_state, init_state
+from tests import training_runs as runs
+
+TWENTY = {"run__steps": 20, "checkpoint__every_steps": 10, "evals__every_steps": 20}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return probe.getsockname()[1]
+
+
+def start_pair(workdir: Path, second: dict | None = None, **settings) -> list[subprocess.Popen]:
+    """Two processes of two devices each; `second` holds what only the second one is told."""
+    port = free_port()
+    return [runs.start(workdir, f"--coordinator_address=localhost:{port}", "--num_processes=2",
+                       f"--process_id={number}", devices=2,
+                       **{**settings, **(second or {} if number else {})})
+            for number in range(2)]
+
+
+def finish_pair(pair: list[subprocess.Popen], status: int = 0) -> list[str]:
+    try:
+        return [runs.finish(process, status) for process in pair]
+    finally:
+        for process in pair:
+            process.kill()
+
+
+def one_device_losses(count: int) -> list[float]:
+    config = runs.config(run__steps=count)
+    mesh = make_mesh(ParallelConfig(), jax.devices()[:1])
+    placement = BatchPlacement(mesh, config.data.batch_size)
+    plan = Plan.build(config.data, 0)
+    state = init_state(config, mesh)
+    step = steps.compile_train_step(config, mesh, abstract_state(config, mesh),
+                                    placement.abstract(config.data.sequence_length))
+    losses = []
+    for number in range(count):
+        state, metrics = step(state, placement.put(plan.rows(number)))
+        losses.append(float(metrics["loss"]))
+    return losses
+
+
+def assert_two_processes_equal_one(tmp_path: Path, **parallel) -> None:
+    pair, alone = tmp_path / "pair", tmp_path / "alone"
+    errors = finish_pair(start_pair(pair, **TWENTY, **parallel))
+    assert "4 cpu device(s) of 2 process(es)" in errors[0]
+    assert "step" not in errors[1]  # the first process speaks for both
+    losses = runs.losses(pair)
+    np.testing.assert_allclose([losses[step] for step in range(1, 21)], one_device_losses(20),
+                               rtol=0, atol=1e-5)
+
+    # What two processes saved after 10 steps, one process goes on from, on another mesh.
+    shutil.copytree(pair, alone)
+    shutil.rmtree(alone / "checkpoints" / "20")
+    assert runs.run(alone, parallel__data=1, parallel__fsdp=8, **TWENTY) == 0
+    both, one = runs.rows(pair), runs.rows(alone)
+    assert [row["step"] for row in both] == [row["step"] for row in one]
+    for row, other in zip(both, one, strict=True):
+        assert row.keys() == other.keys()
+        for name in row.keys() & {"loss", "eval/loss", "eval/prose/loss", "eval/code/loss"}:
+            assert abs(row[name] - other[name]) < 1e-5, (row["step"], name)
+        for name in row.keys() & {"tokens", "learning_rate", "eval/tokens"}:
+            assert row[name] == other[name]
+
+
+def test_two_processes_equal_one(tmp_path):
+    assert_two_processes_equal_one(tmp_path, parallel__data=2, parallel__fsdp=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parallel", [
+    {"parallel__data": 1, "parallel__fsdp": 4}, {"parallel__data": 1, "parallel__tensor": 4}],
+    ids=json.dumps)
+def test_parameters_split_over_processes(tmp_path, parallel):
+    assert_two_processes_equal_one(tmp_path, **parallel)
+
+
+def test_processes_that_were_told_different_things_do_not_train(tmp_path):
+    errors = finish_pair(start_pair(tmp_path, second={"run__seed": 1}), status=2)
+    for text in errors:
+        [line] = [line for line in text.splitlines() if line.startswith("error: ")]
+        assert "the config of process 1 is not that of process 0" in line
+        assert "Traceback" not in text
+
+
+def test_a_process_that_never_arrives_is_told_of(tmp_path):
+    process = runs.start(tmp_path, f"--coordinator_address=localhost:{free_port()}",
+                         "--num_processes=2", "--process_id=0", "--start_timeout=2")
+    errors = runs.finish(process, 1)
+    [line] = [line for line in errors.splitlines() if line.startswith("failed: ")]
+    assert "process 0 of 2 could not join the others" in line and "within 2 s" in line
+    assert "Traceback" not in errors

@@ -1,0 +1,56 @@
+"""metrics.jsonl: rows survive a kill, and what comes after the checkpoint is cut off."""
+
+import json
+import os
+
+import pytest
+
+from maxlm.telemetry.metrics import MetricsFile, read_metrics
+
+
+def test_rows_are_in_the_file_as_soon_as_they_are_written(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    file = MetricsFile(path, -1)
+    row = {"step": 1, "loss": 6.25, "source": "文字"}
+    file.write(row)
+    assert [json.loads(line) for line in path.read_text("utf-8").splitlines()] == [row]
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "tail", ["", '{"step": 4, "lo', '{"step": 3, "eval/loss": 1.0}', "\x00\x00", "\udc80"])
+def test_resuming_keeps_the_rows_up_to_the_checkpoint(tmp_path, tail):
+    path = tmp_path / "metrics.jsonl"
+    whole = [{"step": 1, "loss": 0.1}, {"step": 2, "loss": 0.2}, {"step": 2, "eval/loss": 0.3},
+             {"step": 3, "loss": 1 / 3}]
+    path.write_bytes(("".join(json.dumps(row) + "\n" for row in whole) + tail).encode(
+        "utf-8", "surrogateescape"))
+    file = MetricsFile(path, 2)
+    assert read_metrics(path) == whole[:3]
+    file.write(whole[3])
+    file.close()
+    assert read_metrics(path) == whole  # floats to the last bit
+
+
+def test_a_new_run_starts_an_empty_file(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 0, "eval/loss": 1.0}\n')
+    MetricsFile(path, -1).close()
+    assert path.read_bytes() == b""
+
+
+def test_not_a_number_is_no_json(tmp_path):
+    file = MetricsFile(tmp_path / "metrics.jsonl", -1)
+    with pytest.raises(ValueError):
+        file.write({"step": 1, "loss": float("nan")})
+    file.close()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_an_error_once(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    file = MetricsFile(path, -1)
+    os.dup2(os.open("/dev/full", os.O_WRONLY), file._file.fileno())
+    with pytest.raises(OSError, match="No space left"):
+        file.write({"step": 1})
+    file.close()  # and not again here

@@ -1,0 +1,216 @@
+"""Checkpoints: kept, checked, moved aside, refused; written while training goes on."""
+
+import shutil
+import threading
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import NamedSharding, PartitionSpec
+
+from maxlm.config import CheckpointConfig, ParallelConfig
+from maxlm.parallel.mesh import make_mesh
+from maxlm.training import checkpoints
+from maxlm.training.checkpoint_reader import CheckpointError, Meta
+from maxlm.training.checkpoints import Checkpointer
+from maxlm.training.state import TrainState
+
+META = Meta(config={"model": {"num_layers": 2}}, plan={"hash": "abc"}, tokens=2**40 + 1)
+EVERY_STEP = CheckpointConfig(every_steps=1, keep=3)
+
+
+def state_at(step: int, size: int = 64, parallel: ParallelConfig | None = None) -> TrainState:
+    """Arrays that tell the step; the matrix is split over fsdp."""
+    mesh = make_mesh(parallel or ParallelConfig(data=1, fsdp=8))
+    split = NamedSharding(mesh, PartitionSpec("fsdp"))
+    whole = NamedSharding(mesh, PartitionSpec())
+    matrix = jax.random.normal(jax.random.key(step), (size, 16))
+    return TrainState(
+        step=jax.device_put(jnp.int32(step), whole),
+        params={"matrix": jax.device_put(matrix, split),
+                "scale": jax.device_put(jnp.full(3, 0.1) * step, whole)},
+        opt_state=({"count": jax.device_put(jnp.int32(step), whole)},))
+
+
+def abstract(state: TrainState) -> TrainState:
+    return jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding), state)
+
+
+def save(workdir: Path, *steps: int, config: CheckpointConfig = EVERY_STEP) -> None:
+    with Checkpointer(workdir, config) as checkpointer:
+        for step in steps:
+            checkpointer.save(step, state_at(step), META)
+
+
+def assert_same(one: TrainState, other: TrainState) -> None:
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def newest(workdir: Path, template: TrainState | None = None):
+    """restore_newest, and the lines it reported."""
+    lines: list[str] = []
+    with Checkpointer(workdir, EVERY_STEP) as checkpointer:
+        found = checkpointer.restore_newest(
+            abstract(template or state_at(0)), lambda meta: None, lines.append)
+    return found, lines
+
+
+@pytest.mark.parametrize("parallel", [
+    ParallelConfig(data=1, fsdp=8), ParallelConfig(data=8), ParallelConfig(data=2, fsdp=4)])
+def test_what_was_saved_comes_back_on_any_mesh(tmp_path, parallel):
+    save(tmp_path, 7)
+    (step, state, meta), lines = newest(tmp_path, state_at(0, parallel=parallel))
+    assert (step, meta, lines) == (7, META, [])
+    assert_same(state, state_at(7))
+    assert state.params["matrix"].sharding == state_at(0, parallel=parallel).params[
+        "matrix"].sharding
+
+
+def test_no_checkpoint_yet(tmp_path):
+    assert newest(tmp_path) == (None, [])
+
+
+def test_the_newest_are_kept(tmp_path):
+    save(tmp_path, 1, 2, 3, 4, 5, config=CheckpointConfig(every_steps=1, keep=2))
+    assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == ["4", "5"]
+
+
+def test_due_by_steps_and_by_minutes(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])
+    with Checkpointer(tmp_path, CheckpointConfig(every_steps=4, every_minutes=2)) as checkpointer:
+        assert [step for step in range(1, 10) if checkpointer.due(step)] == [4, 8]
+        now[0] = 119.0
+        assert not checkpointer.due(3)
+        now[0] = 120.0
+        assert checkpointer.due(3)
+        checkpointer.save(3, state_at(3), META)
+        assert not checkpointer.due(5)
+        now[0] = 240.0
+        assert checkpointer.due(5)
+    with Checkpointer(tmp_path, CheckpointConfig(every_steps=0, every_minutes=0)) as checkpointer:
+        now[0] = 1e9
+        assert not checkpointer.due(100)
+
+
+def truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def files(workdir: Path, step: int) -> list[Path]:
+    """The largest file, the structure's description, the meta data, the list of checksums."""
+    directory = workdir / "checkpoints" / str(step)
+    everything = [p for p in directory.rglob("*") if p.is_file()]
+    return [max(everything, key=lambda p: p.stat().st_size), directory / "state" / "_METADATA",
+            directory / "meta" / "metadata", directory / "checksums.json"]
+
+
+@pytest.mark.parametrize(("number", "harm", "words"), [
+    (0, truncate, "bytes instead of"), (0, flip, "has changed"), (0, Path.unlink, "is missing"),
+    (1, truncate, "bytes instead of"), (2, flip, "has changed"), (3, truncate, "not valid JSON"),
+    (3, Path.unlink, "checksums.json is missing")])
+def test_a_damaged_file_is_named_and_the_checkpoint_before_is_used(tmp_path, number, harm, words):
+    save(tmp_path, 1, 2)
+    file = files(tmp_path, 2)[number]
+    harm(file)
+    (step, state, _), lines = newest(tmp_path)
+    assert step == 1
+    assert_same(state, state_at(1))
+    assert len(lines) == 1
+    assert "checkpoint 2 is damaged" in lines[0] and words in lines[0]
+    assert file.relative_to(tmp_path / "checkpoints" / "2").as_posix() in lines[0]
+    assert (tmp_path / "damaged_checkpoints" / "2").is_dir()
+    save(tmp_path, 2)  # its place is free for the run that goes on
+    assert newest(tmp_path)[0][0] == 2
+
+
+def test_when_all_are_damaged_nothing_is_moved(tmp_path):
+    save(tmp_path, 1, 2)
+    for step in (1, 2):
+        truncate(files(tmp_path, step)[0])
+    with pytest.raises(CheckpointError, match=r"checkpoint 2 is damaged.*checkpoint 1 is damaged"):
+        newest(tmp_path)
+    assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == ["1", "2"]
+    assert not (tmp_path / "damaged_checkpoints").exists()
+
+
+def test_a_killed_save_leaves_nothing_that_counts(tmp_path):
+    save(tmp_path, 1)
+    torn = tmp_path / "checkpoints" / "2.orbax-checkpoint-tmp"
+    shutil.copytree(tmp_path / "checkpoints" / "1", torn)
+    found, lines = newest(tmp_path)
+    assert (found[0], lines) == (1, [])
+    assert not torn.exists()
+
+
+def other_state(**params) -> TrainState:
+    state = state_at(1)
+    merged = {**state.params, **params}
+    return state._replace(params={k: v for k, v in merged.items() if v is not None})
+
+
+@pytest.mark.parametrize(("saved", "wanted", "message"), [
+    (other_state(scale=None), None, r"params\.scale: missing in the checkpoint"),
+    (other_state(bias=jnp.zeros(2)), None, r"params\.bias: only in the checkpoint"),
+    (other_state(scale=jnp.zeros(4)), None,
+     r"params\.scale: checkpoint float32\[4\], this run float32\[3\]"),
+    (other_state(scale=jnp.zeros(3, jnp.bfloat16)), None, r"params\.scale: checkpoint bfloat16"),
+    (state_at(1)._replace(opt_state=()), None, r"opt_state\.0\.count: missing"),
+])
+def test_arrays_that_do_not_fit_are_named(tmp_path, saved, wanted, message):
+    with Checkpointer(tmp_path, EVERY_STEP) as checkpointer:
+        checkpointer.save(1, saved, META)
+    with pytest.raises(CheckpointError, match=message):
+        newest(tmp_path)
+
+
+def test_the_check_of_the_run_comes_before_anything_is_moved(tmp_path):
+    save(tmp_path, 1, 2)
+    truncate(files(tmp_path, 2)[0])
+
+    def refuse(meta: Meta) -> None:
+        raise CheckpointError("of another run")
+
+    with (pytest.raises(CheckpointError, match="of another run"),
+          Checkpointer(tmp_path, EVERY_STEP) as checkpointer):
+        checkpointer.restore_newest(abstract(state_at(0)), refuse, lambda line: None)
+    assert (tmp_path / "checkpoints" / "2").is_dir()
+
+
+def test_training_goes_on_while_a_checkpoint_is_written(tmp_path, monkeypatch):
+    """`save` returns at once, and what is written are the values of that step, though the steps
+    after it reuse the memory they lay in."""
+    gate = threading.Event()
+    list_files = Checkpointer._list_files
+
+    def wait_and_list(self) -> None:
+        assert gate.wait(timeout=60)
+        list_files(self)
+
+    monkeypatch.setattr(Checkpointer, "_list_files", wait_and_list)
+    state = state_at(1, size=1 << 16)  # 4 MiB
+    shardings = jax.tree.map(lambda leaf: leaf.sharding, state)
+    advance = jax.jit(lambda s: jax.tree.map(lambda leaf: leaf + 1, s), donate_argnums=0,
+                      out_shardings=shardings)
+    state = advance(state)
+    snapshot = jax.tree.map(lambda leaf: np.array(leaf, copy=True), state)
+    with Checkpointer(tmp_path, EVERY_STEP) as checkpointer:
+        checkpointer.save(1, state, META)
+        for _ in range(50):
+            state = advance(state)
+        jax.block_until_ready(state)
+        assert not (tmp_path / "checkpoints" / "1").exists()  # still being written
+        gate.set()
+    (step, restored, _), _ = newest(tmp_path, state)
+    assert step == 1
+    assert_same(restored, snapshot)
+    assert int(state.step) == int(snapshot.step) + 50

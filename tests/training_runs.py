@@ -1,0 +1,121 @@
+"""Training runs of seconds, in this process or as real commands, and what they leave behind."""
+
+import atexit
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orbax.checkpoint as ocp
+
+from maxlm import train
+from maxlm.config import Config, resolve_config
+from tests.token_corpora import random_split
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+CONFIG = str(REPOSITORY / "configs" / "tiny.py:tiny")  # 2 layers of width 64, rows of 64 tokens
+
+# The columns that may not depend on when, where and with what pauses a run was computed.
+TIMES = ("tokens_per_second", "step_seconds", "data_wait_seconds")
+
+
+@functools.cache
+def scratch() -> Path:
+    """A directory of this test session."""
+    directory = Path(tempfile.mkdtemp(prefix="maxlm-tests-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return directory
+
+
+@functools.cache
+def tokens(seed: int = 0) -> Path:
+    """Two sources of 46 and 17 documents, about 40 rows of 64 tokens: a few batches an epoch."""
+    directory = scratch() / f"tokens-{seed}"
+    lengths = np.random.default_rng(1)
+
+    def some(count: int) -> list[int]:
+        return lengths.integers(3, 100, count).tolist()
+
+    random_split(directory, "train", {"prose": [some(23), some(23)], "code": [some(17)]}, seed=seed)
+    random_split(directory, "validation", {"prose": [some(9)], "code": [some(7)]}, seed=seed + 1)
+    return directory
+
+
+def fields(**settings: Any) -> list[str]:
+    """model__num_layers=3 as --config.model.num_layers=3."""
+    return [f"--config.{name.replace('__', '.')}="
+            + (value if isinstance(value, str) else json.dumps(value))
+            for name, value in settings.items()]
+
+
+def arguments(workdir: Path, **settings: Any) -> list[str]:
+    settings = {"data__tokens": str(tokens()), **settings}
+    return [f"--config={CONFIG}", f"--workdir={workdir}",
+            f"--compilation_cache={scratch() / 'compiled'}", *fields(**settings)]
+
+
+def config(**settings: Any) -> Config:
+    """The resolved configuration of `arguments`."""
+    settings = {"data__tokens": str(tokens()), **settings}
+    return resolve_config(Config, CONFIG, [
+        (word[len("--config."):].split("=")[0], word.split("=", 1)[1])
+        for word in fields(**settings)])
+
+
+def run(workdir: Path, **settings: Any) -> int:
+    """Trains in this process, on its eight devices."""
+    return train.main(arguments(workdir, **settings))
+
+
+def start(workdir: Path, *flags: str, devices: int = 1, **settings: Any) -> subprocess.Popen:
+    """Starts the command a user would, with its own session, on `devices` virtual devices."""
+    environment = os.environ | {
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "maxlm.train", *arguments(workdir, **settings), *flags],
+        cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        start_new_session=True)
+
+
+def finish(process: subprocess.Popen, status: int = 0) -> str:
+    """Waits for the command, checks its exit status, returns its standard error."""
+    output, errors = process.communicate(timeout=280)
+    assert process.returncode == status, (process.returncode, errors)
+    assert output == ""  # standard output is kept for results
+    return errors
+
+
+def rows(workdir: Path) -> list[dict[str, Any]]:
+    """metrics.jsonl without the columns of time."""
+    lines = (workdir / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [{k: v for k, v in json.loads(line).items() if k not in TIMES} for line in lines]
+
+
+def losses(workdir: Path) -> dict[int, float]:
+    """Step -> training loss."""
+    return {row["step"]: row["loss"] for row in rows(workdir) if "loss" in row}
+
+
+def saved_arrays(workdir: Path, step: int) -> dict[str, np.ndarray]:
+    """Every array of a checkpoint by its path, read by Orbax alone."""
+    with ocp.PyTreeCheckpointer() as checkpointer:
+        path = workdir / "checkpoints" / str(step) / "state"
+        tree = checkpointer.metadata(path).item_metadata.tree
+        restore = ocp.checkpoint_utils.construct_restore_args(tree)
+        for leaf in _leaves(restore):
+            leaf[1].restore_type = np.ndarray
+        return dict(_leaves(checkpointer.restore(path, restore_args=restore)))
+
+
+def _leaves(tree: Any, path: str = "") -> list[tuple[str, Any]]:
+    if isinstance(tree, dict):
+        return [leaf for key in tree for leaf in _leaves(tree[key], f"{path}/{key}")]
+    if isinstance(tree, (list, tuple)):
+        return [leaf for i, item in enumerate(tree) for leaf in _leaves(item, f"{path}/{i}")]
+    return [(path, tree)]
