@@ -36,11 +36,11 @@ def licence_of(name: str) -> str:
       ConfigError: the metadata does not say it in a way that can be understood.
     """
     metadata = importlib.metadata.metadata(name)
-    if metadata["License-Expression"]:
+    if "License-Expression" in metadata:
         return metadata["License-Expression"]
     said = [text.rpartition("::")[2].strip() for text in metadata.get_all("Classifier", [])
             if text.startswith("License ::")]
-    said = [text for text in said if text != "OSI Approved"] or [metadata["License"] or ""]
+    said = [text for text in said if text != "OSI Approved"] or metadata.get_all("License", [""])
     known = {_spdx(" ".join(text.split())) for text in said}
     if len(known) != 1 or "" in known:
         raise ConfigError(f"the metadata of package {name!r} gives its licence as "
