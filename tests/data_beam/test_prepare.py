@@ -420,3 +420,21 @@ def test_beam_is_told_its_runner_and_every_transform_has_a_label(made):
     assert len(names) > 30
     # A transform without a label is named after its class or lambda, as in "Map(<lambda at ...>)".
     assert not [name for name in names if "(" in name.split("/")[0]]
+
+
+def test_the_recipe_in_the_documentation_runs(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs/corpus.md").read_text("utf-8")
+    blocks = page.split("```python\n")[1:]
+    recipe, reading = (block.split("```")[0] for block in blocks)
+    monkeypatch.chdir(tmp_path)
+    Path("my_corpus.py").write_text(recipe)
+    for name, text in (("handbook/a/page.html", f"<p>{PROSE.format('one')} {PROSE.format('two')}"),
+                       ("handbook/note.md", f"# Note\n\n{PROSE.format('three') * 2}"),
+                       ("news/a.jsonl", json.dumps({"body": PROSE.format("four") * 2,
+                                                    "licence": "MIT", "link": "https://e.org"}))):
+        Path("raw", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("raw", name).write_text(text)
+    assert prepare.main(["--config=my_corpus.py", "--output=CORPUS"]) == 0
+    scope: dict = {}
+    exec(reading, scope)  # the documentation's own lines
+    assert sorted(scope["table"]["source"].to_pylist()) == ["handbook", "handbook", "news"]
