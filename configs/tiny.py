@@ -23,13 +23,13 @@ from maxlm.config import (
 def get_config(name: str = "") -> ml_collections.ConfigDict:
     """The configuration; `tiny.py:tiny` is a run of seconds."""
     config = Config(
-        run=RunConfig(steps=300),
+        run=RunConfig(steps=450),
         model=ModelConfig(
             vocab_size=8192, num_layers=4, embed_dim=256, num_heads=4, num_kv_heads=4, head_dim=64,
             mlp_dim=704, tie_embeddings=True, scan_layers=False),
-        data=DataConfig(sequence_length=256, batch_size=16, packing="best_fit"),
-        schedule=ScheduleConfig(learning_rate=2e-3, warmup_steps=30),
-        checkpoint=CheckpointConfig(every_steps=100, keep=2),
-        evals=EvalsConfig(every_steps=100, batches=16),
+        data=DataConfig(sequence_length=256, batch_size=8, packing="best_fit"),
+        schedule=ScheduleConfig(learning_rate=2e-3, warmup_steps=45),
+        checkpoint=CheckpointConfig(every_steps=150, keep=2),
+        evals=EvalsConfig(every_steps=150, batches=16),
     )
     return variant(config, name).to_config_dict()

@@ -13,6 +13,7 @@
 #   PYTHON          interpreter to make the environment with (default: python3.11, 3.12, 3.13, ...)
 #   VENV            the environment (default: .venv)
 #   JAX_PLATFORMS   where to train (default: cpu)
+#   STEPS           training steps (default: those of configs/tiny.py); fewer are faster and worse
 set -euo pipefail
 
 case "${1:-}" in
@@ -49,7 +50,7 @@ touch "$done_file"
 number=0
 # step TITLE CONFIG-FILE COMMAND...: runs the command, once for the same command and config file.
 step() {
-    local title=$1 settings=$2 key started
+    local title=$1 settings=$2 key started words
     shift 2
     number=$((number + 1))
     key="$(echo "$*" "$(cat "$settings")" | cksum) $title"
@@ -59,7 +60,8 @@ step() {
     fi
     echo
     echo "[$number/6] $title"
-    echo "      $*" | sed "s|$PYTHON -m|python -m|"
+    words="$*"
+    echo "      python${words#*"$PYTHON"}"
     started=$SECONDS
     "$@"
     echo "$key" >>"$done_file"
@@ -74,21 +76,32 @@ keep() {
     mv "$file.part" "$file"
 }
 
+# quiet COMMAND...: without the log lines of Beam's worker processes about their own start and end.
+quiet() {
+    { "$@" 2>&1 1>&3 | awk '!/^(INFO|WARNING):(__main__|root|apache_beam[a-z_.]*):/ {
+        print; fflush() }' >&2; } 3>&1
+}
+
 recipe=configs/corpus/quickstart.py
 config=configs/tiny.py
 workers=$("$PYTHON" -c 'import os; print(max(1, min(8, os.cpu_count() or 1)))')
 step "Documents: read, cleaned, deduplicated, split" $recipe \
-    "$PYTHON" -m data_beam.prepare --config=$recipe "--output=$corpus" \
+    quiet "$PYTHON" -m data_beam.prepare --config=$recipe "--output=$corpus" \
     --runner=FnApiRunner --direct_running_mode=multi_processing "--direct_num_workers=$workers"
 step "Tokenizer: 8192 pieces learned from them" $config \
     "$PYTHON" -m data_beam.train_tokenizer "--corpus=$corpus" "--output=$tokenizer" \
     --vocab_size=8192 --byte_fallback
 step "Tokens: documents as numbers, shuffled" $config \
-    "$PYTHON" -m data_beam.tokenize "--corpus=$corpus" "--tokenizer=$tokenizer/tokenizer.model" \
+    quiet "$PYTHON" -m data_beam.tokenize "--corpus=$corpus" "--tokenizer=$tokenizer/tokenizer.model" \
     "--output=$tokens" \
     --runner=FnApiRunner --direct_running_mode=multi_processing "--direct_num_workers=$workers"
+if [ -n "${STEPS:-}" ]; then
+    set -- "--config.run.steps=$STEPS" "--config.schedule.warmup_steps=$((STEPS / 10))"
+else
+    set --
+fi
 step "Training" $config \
-    "$PYTHON" -m maxlm.train --config=$config "--workdir=$run" "--config.data.tokens=$tokens"
+    "$PYTHON" -m maxlm.train --config=$config "--workdir=$run" "--config.data.tokens=$tokens" "$@"
 step "Evaluation on held-out documents" $config \
     keep "$output/evaluation.json" "$PYTHON" -m maxlm.evaluate "--workdir=$run"
 step "Text: three continuations" $config \
