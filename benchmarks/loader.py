@@ -7,12 +7,12 @@ alternating:
 
     memmap     slices of a flat file of uint16 tokens: input and target and nothing else, the least
                a loader could do
-    concat     maxlm's plan, both sources mixed 0.7 to 0.3
+    concat     maxlm's loader, both sources mixed 0.7 to 0.3
     best_fit   the same with best-fit packing
 
 Prints millions of tokens (padding not counted) per second of one core's time, and the ratio to
-memmap. Time is processor time of the whole process, decompression included. Also prints the
-time to build a plan, per million documents.
+memmap. Time is processor time of the whole process, threads and decompression included. Also
+prints the time to lay out a plan, per million documents.
 """
 
 import os
@@ -27,6 +27,7 @@ import numpy as np
 from data_beam.sinks.array_record import write_shard
 from maxlm.config import DataConfig, TokenSource, command_line
 from maxlm.data.corpus import TOKENS_FORMAT, Manifest, SourceEntry, token_dtype
+from maxlm.data.loader import make_loader
 from maxlm.data.packing import BestFitLayout, ConcatLayout
 from maxlm.data.plan import Plan
 
@@ -85,11 +86,12 @@ def memmap_reader(path: Path, length: int, batch_size: int) -> Callable[[int], i
     return step
 
 
-def plan_reader(plan: Plan) -> Callable[[int], int]:
-    """Computes batches of a plan; returns the tokens of the step."""
+def loader(plan: Plan) -> Callable[[int], int]:
+    """Takes the next batch of maxlm's loader; returns the tokens of the step."""
+    batches = make_loader(plan, 0, 10**9, range(plan.batch_size))
 
-    def step(number: int) -> int:
-        return int(np.count_nonzero(plan.rows(number)["segment_ids"]))
+    def step(_: int) -> int:
+        return int(np.count_nonzero(next(batches)[1]["segment_ids"]))
 
     return step
 
@@ -97,7 +99,7 @@ def plan_reader(plan: Plan) -> Callable[[int], int]:
 def measure(readers: dict[str, Callable[[int], int]], seconds: float) -> dict[str, float]:
     """Tokens per second of processor time over all threads; each reader in turn, several times."""
     tokens, spent, steps = (dict.fromkeys(readers, 0.0) for _ in range(3))
-    for name, reader in readers.items():
+    for reader in readers.values():
         reader(0)
     rounds = 5
     for _ in range(rounds):
@@ -142,7 +144,7 @@ def main(argv: Sequence[str]) -> int:
             batch_size = max(1, arguments.batch_tokens // length)
             readers = {"memmap": memmap_reader(path / "flat.bin", length, batch_size)}
             for packing in ("concat", "best_fit"):
-                readers[packing] = plan_reader(Plan.build(DataConfig(
+                readers[packing] = loader(Plan.build(DataConfig(
                     tokens=sources, sequence_length=length, batch_size=batch_size,
                     packing=packing), seed=0))
             speeds = measure(readers, arguments.seconds)
