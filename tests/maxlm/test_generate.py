@@ -60,8 +60,8 @@ def test_generate_continues_each_prompt_and_repeats_itself(workdir, capsys):
         assert max(row["tokens"]) < tokenizer.vocab_size  # the model's vocabulary is larger
     again = [json.loads(line) for line in printed(capsys, generate, *words).splitlines()]
     assert again == first
-    other = [json.loads(line) for line in printed(capsys, generate, *words, "--seed=1").splitlines()]
-    assert other != first
+    other = printed(capsys, generate, *words, "--seed=1")
+    assert [json.loads(line) for line in other.splitlines()] != first
 
 
 def test_generate_shows_prompt_and_text_together(workdir, capsys):
@@ -86,7 +86,7 @@ def test_a_run_of_many_devices_is_read_on_few(workdir):
                                        ("parallel.tensor", "2")])
     assert run.config.parallel != stored
     assert dict(run.mesh.shape)["fsdp"] == 4
-    with pytest.raises(ConfigError, match="3 devices|needs 3"):
+    with pytest.raises(ConfigError, match=r"config\.parallel.* 8 devices|there are 8"):
         open_run(workdir, overrides=[("parallel.data", "3")])
 
 
