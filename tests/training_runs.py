@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
@@ -104,18 +105,10 @@ def losses(workdir: Path) -> dict[int, float]:
 
 def saved_arrays(workdir: Path, step: int) -> dict[str, np.ndarray]:
     """Every array of a checkpoint by its path, read by Orbax alone."""
+    path = workdir / "checkpoints" / str(step) / "state"
     with ocp.PyTreeCheckpointer() as checkpointer:
-        path = workdir / "checkpoints" / str(step) / "state"
-        tree = checkpointer.metadata(path).item_metadata.tree
-        restore = ocp.checkpoint_utils.construct_restore_args(tree)
-        for leaf in _leaves(restore):
-            leaf[1].restore_type = np.ndarray
-        return dict(_leaves(checkpointer.restore(path, restore_args=restore)))
-
-
-def _leaves(tree: Any, path: str = "") -> list[tuple[str, Any]]:
-    if isinstance(tree, dict):
-        return [leaf for key in tree for leaf in _leaves(tree[key], f"{path}/{key}")]
-    if isinstance(tree, (list, tuple)):
-        return [leaf for i, item in enumerate(tree) for leaf in _leaves(item, f"{path}/{i}")]
-    return [(path, tree)]
+        restore = jax.tree.map(lambda _: ocp.RestoreArgs(restore_type=np.ndarray),
+                               checkpointer.metadata(path).item_metadata.tree)
+        tree = checkpointer.restore(path, restore_args=restore)
+    return {jax.tree_util.keystr(name): array
+            for name, array in jax.tree_util.tree_leaves_with_path(tree)}

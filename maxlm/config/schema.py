@@ -216,7 +216,7 @@ def _parse_text(text: str, kind: Any, path: str) -> Any:
     if text.lower() in ("none", "null") and type(None) in options:
         return None
     nested = [o for o in options if typing.get_origin(o) is tuple or dataclasses.is_dataclass(o)]
-    if nested and text[:1] in "[{":
+    if nested and text[:1] in ("[", "{"):
         try:
             return json.loads(text)
         except json.JSONDecodeError as error:
