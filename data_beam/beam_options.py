@@ -1,6 +1,7 @@
 """Beam's command line, with mistakes named and the runner pinned."""
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from apache_beam.options.pipeline_options import (
     PipelineOptions,
@@ -8,6 +9,7 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
     _BeamArgumentParser,
 )
+from apache_beam.runners.runner import create_runner
 
 from maxlm.config.schema import ConfigError, suggestion
 
@@ -24,19 +26,22 @@ HELP = """Beam options (any may follow):
                                            on Google Cloud (pip install apache-beam[gcp])"""
 
 
+class _Parser(_BeamArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"Beam options: {message}")
+
+
 def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
     """Beam options of a command line.
 
     Raises:
-      ConfigError: an option that Beam does not know; Beam itself would only log it.
+      ConfigError: an option that Beam does not know (Beam itself would only log it), a value of the
+        wrong type, or a runner that does not exist or is not installed.
     """
-    parser = _BeamArgumentParser(add_help=False, allow_abbrev=False)
+    parser = _Parser(add_help=False, allow_abbrev=False)
     for kind in PipelineOptions.__subclasses__():
         kind._add_argparse_args(parser)
-    try:
-        _, unknown = parser.parse_known_args(list(argv))
-    except SystemExit:
-        raise ConfigError("a Beam option has a wrong value (see above)") from None
+    _, unknown = parser.parse_known_args(list(argv))
     if unknown:
         names = [name for action in parser._actions for name in action.option_strings]
         name = unknown[0].partition("=")[0]
@@ -46,6 +51,10 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
     standard = options.view_as(StandardOptions)
     if standard.runner is None:
         standard.runner = DEFAULT_RUNNER
+    try:
+        create_runner(standard.runner)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise ConfigError(f"--runner={standard.runner}: {error}") from None
     workers = options.view_as(WorkerOptions)
     if workers.default_sdk_harness_log_level is None:  # Beam's INFO tells of its own start and end.
         workers.default_sdk_harness_log_level = "WARNING"

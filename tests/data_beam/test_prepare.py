@@ -380,6 +380,8 @@ def test_mistakes_on_the_command_line_are_one_line(tmp_path):
     assert result.stderr == f"error: source 's', input 0: no file matches {tmp_path}/raw/**\n"
     for arguments, message in [
         ((*good, "--direct_num_worker=2"), r"did you mean '--direct_num_workers'"),
+        ((*good, "--runner=Foo"), r"--runner=Foo: Unexpected pipeline runner"),
+        ((*good, "--direct_num_workers=two"), r"--direct_num_workers: invalid int value: 'two'"),
         ((*good, "--config.shard=2"), r"config.shard: no such field; did you mean 'shards'"),
         ((*good, "--config.shards=0"), r"config.shards: must be at least 1, got 0"),
         ((*good, "--config.clean.normalization=NFX"), r"is not one of NFC, none"),
