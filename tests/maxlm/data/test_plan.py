@@ -225,6 +225,12 @@ def test_another_source_does_not_reshuffle_the_others(corpus):
         assert few[:common] == many[:common]
 
 
+def test_sources_of_one_shape_have_orders_of_their_own(tmp_path):
+    token_corpora.random_split(tmp_path / "t", "train", {"a": [[16] * 20], "b": [[16] * 20]})
+    plan = Plan.build(config(tmp_path / "t"), 0)
+    assert source_order(plan, "a", 40) != source_order(plan, "b", 40)
+
+
 def test_weights_are_shares_of_tokens_at_every_prefix(tmp_path):
     """0.7 and 0.3, though rows of the second source are half empty in best_fit."""
     lengths = {"full": [[16] * 50], "half": [[9] * 50]}
