@@ -9,13 +9,16 @@ like a checkpoint.
 
 import contextlib
 import dataclasses
+import functools
 import json
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import jax
 import orbax.checkpoint as ocp
@@ -39,15 +42,21 @@ from maxlm.training.state import TrainState
 SAVE_TIMEOUT_SECONDS = 1200
 
 
-class _ToldElsewhere(logging.Filter):
-    """Leaves out the traceback that Orbax logs of a failed save: it also raises the error, which
-    the command then tells in one line."""
+@functools.cache
+def _leave_out_what_is_told_elsewhere() -> None:
+    """A save that fails raises an error, which the command tells in one line. Orbax logs its
+    traceback too, and each of TensorStore's other writes of that save complains, past all handlers,
+    that the event loop it was to report to is closed."""
+    logging.getLogger("absl").addFilter(
+        lambda record: not (record.exc_info and "orbax" in record.pathname))
+    hook = sys.unraisablehook
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not (record.exc_info and "orbax" in record.pathname)
+    def straggler_or(unraisable: Any) -> None:
+        straggler = unraisable.object is None and isinstance(unraisable.exc_value, RuntimeError)
+        if not (straggler and str(unraisable.exc_value) == "Event loop is closed"):
+            hook(unraisable)
 
-
-_TOLD_ELSEWHERE = _ToldElsewhere()
+    sys.unraisablehook = straggler_or
 
 
 class Checkpointer:
@@ -63,7 +72,7 @@ class Checkpointer:
         self._damaged = Path(workdir).resolve() / "damaged_checkpoints"
         self._last_save_time = time.monotonic()
         self._closed = False
-        logging.getLogger("absl").addFilter(_TOLD_ELSEWHERE)
+        _leave_out_what_is_told_elsewhere()
         with self._reporting_failure("the checkpoint directory could not be made"):
             self._manager = ocp.CheckpointManager(
                 self._directory,
