@@ -31,6 +31,7 @@ def test_the_table_shows_the_conservation_law():
     heading, _, row, total, *reasons = summary(manifest).splitlines()
     assert heading.split() == ["source", "domain", "read", "kept", "dropped", "dead", "MB", "of",
                                "text", "languages"]
-    assert row.split() == ["web", "general", "1,234", "1,200", "30", "4", "2.50", "en,", "zh,", "fr"]
+    assert row.split() == ["web", "general", "1,234", "1,200", "30", "4", "2.50",
+                           "en,", "zh,", "fr"]
     assert total.split() == ["total", "1,234", "1,200", "30", "4", "2.50"]
     assert reasons == ["  web: dropped, too short: 30", "  web: dead letters, invalid JSON: 4"]
