@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
-from array_record.python.array_record_module import ArrayRecordWriter
+from array_record.python.array_record_module import ArrayRecordReader, ArrayRecordWriter
 
 from data_beam.sinks import files
 from maxlm.data.corpus import ID_BYTES, Shard, encode_record
@@ -55,6 +55,10 @@ def write_shard(directory: str, temporary: str, source: str, number: int, of: in
             for column, value in zip(columns, (doc_id, len(tokens), size), strict=True):
                 column.append(value)
         writer.close()
+        written = ArrayRecordReader(path).num_records()
+        if written != len(columns[0]):  # a full disk would be one way to get here
+            raise OSError(f"{path}: {len(columns[0])} records were written, {written} are there; "
+                          "is the disk full?")
         size, sha256 = files.write_atomically(
             FileSystems.join(directory, records), temporary, lambda handle: copy(path, handle))
     table = pa.table([pa.array(column, field.type) for column, field in
