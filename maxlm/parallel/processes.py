@@ -2,6 +2,9 @@
 
 import argparse
 import hashlib
+import os
+import sys
+import threading
 
 import jax
 import numpy as np
@@ -30,7 +33,9 @@ def start(arguments: argparse.Namespace) -> None:
 
     Raises:
       ConfigError: only some of the three explicit flags are given.
-      RunFailure: the others did not arrive in time.
+      RunFailure: the address is taken, or there is no cluster to ask.
+
+    Ends the process with status 1 when the others do not come in time.
     """
     explicit = (arguments.coordinator_address, arguments.num_processes, arguments.process_id)
     if all(flag is None for flag in explicit):
@@ -50,15 +55,26 @@ def start(arguments: argparse.Namespace) -> None:
 
 def _join(timeout: int, address: str | None = None, count: int | None = None,
           process: int | None = None) -> None:
+    me = "this process" if process is None else f"process {process} of {count}"
+    where = f"at {address}" if address else "where the cluster says"
+
+    def give_up() -> None:
+        # JAX's own time-out ends the process from C++ with a stack trace, so this one is earlier.
+        print(f"failed: {me} waited {timeout} s for the others {where}; start all of them with the "
+              "same address and count, and check that they can reach it",
+              file=sys.stderr, flush=True)
+        os._exit(1)
+
+    timer = threading.Timer(timeout, give_up)
+    timer.daemon = True
+    timer.start()
     try:
-        jax.distributed.initialize(address, count, process, initialization_timeout=timeout)
+        jax.distributed.initialize(address, count, process, initialization_timeout=timeout + 60)
     except (RuntimeError, ValueError) as error:
-        reason = str(error).strip().splitlines()
-        raise RunFailure(
-            f"process {'?' if process is None else process} of {count or '?'} could not join the "
-            f"others at {address or 'the address the cluster names'} within {timeout} s "
-            f"({reason[0] if reason else type(error).__name__}). Are all of them started, with "
-            "the same address and count, and can they reach it?") from error
+        reason = " ".join(str(error).split())
+        raise RunFailure(f"{me} could not meet the others {where}: {reason}") from error
+    finally:
+        timer.cancel()
 
 
 def require_same(**texts: str) -> None:
