@@ -8,7 +8,7 @@
     novel-zh       general  a classical Chinese novel, a chapter a document (MIT package)
     law-zh         domain   Chinese statutes in force, a law a document (MIT package)
     science-en     domain   documentation of NumPy and SciPy (BSD)
-    docs-en        general  documentation of Python (PSF) and of JAX, Flax and others (Apache-2.0 ...)
+    docs-en        general  documentation of Python (PSF), JAX, Flax (Apache-2.0) and others
     python-code    code     source of Python's standard library (PSF)
 
 Licences come from the packages' metadata. The documents depend on the versions installed.
