@@ -48,12 +48,14 @@ mkdir -p "$output"
 touch "$done_file"
 
 number=0
-# step TITLE CONFIG-FILE COMMAND...: runs the command, once for the same command and config file.
+key=start
+# step TITLE CONFIG-FILE COMMAND...: runs the command, once for the same command, config file and
+# steps before it.
 step() {
-    local title=$1 settings=$2 key started words
+    local title=$1 settings=$2 started words
     shift 2
     number=$((number + 1))
-    key="$(echo "$*" "$(cat "$settings")" | cksum) $title"
+    key="$(echo "$key" "$*" "$(cat "$settings")" | cksum) $title"
     if grep -qxF "$key" "$done_file"; then
         echo "[$number/6] $title: done before"
         return 0
