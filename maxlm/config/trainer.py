@@ -41,7 +41,8 @@ class ModelConfig:
         0.02, "standard deviation of initial weights; residual outputs use it over sqrt(2 layers)",
         above=0)
     attention: str = setting(
-        "reference", "attention implementation (see maxlm/kernels)", choices=("reference",))
+        "blocked", "attention implementation (see maxlm/kernels): blocked (by blocks of queries, "
+        "scores never whole), reference (by the formula)", choices=("blocked", "reference"))
     remat: str = setting(
         "none", "what the backward pass recomputes: none (all saved), dots (matmul outputs saved), "
         "full (only block inputs saved)", choices=("none", "dots", "full"))

@@ -1,8 +1,8 @@
 """Causal attention with packed documents: implementations behind one signature.
 
-A query sees the keys of its own segment at or before its own place in the row. Segment 0 is
-padding: it sees other padding, so every row of the softmax has at least one key and every output
-is finite. Softmax is float32.
+A query sees the keys of its own segment at or before its own place in the row (see masks.py), so
+every row of the softmax has at least one key and every output is finite. Softmax is float32. An
+implementation that cannot honour an argument raises ConfigError.
 
 Shape legend: B rows, T queries, S keys, H query heads, G key/value heads (each serves H/G query
 heads), K head width.
@@ -13,12 +13,9 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
+from maxlm.kernels.blocked_attention import blocked
+from maxlm.kernels.masks import MASKED, seen
 from maxlm.precision.policy import matmul_precision
-
-# Score of a key that is not seen. Finite, so that no row can become NaN; exp of it is exactly 0
-# because each row has at least one seen key.
-MASKED = -1e30
-
 
 def reference(
     query_BTHK: jax.Array,
@@ -41,15 +38,13 @@ def reference(
       [B, T, H, K], dtype of the query.
     """
     B, T, H, K = query_BTHK.shape
-    S, G = key_BSGK.shape[1:3]
-    if query_index_BT is None:
-        query_index_BT = jnp.broadcast_to(jnp.arange(T), (B, T))
+    G = key_BSGK.shape[2]
+    query_index = jnp.arange(T) if query_index_BT is None else query_index_BT
     precision = matmul_precision(query_BTHK.dtype)
     query_BTGRK = query_BTHK.reshape(B, T, G, H // G, K)
     scores_BGRTS = jnp.einsum("BTGRK,BSGK->BGRTS", query_BTGRK, key_BSGK, precision=precision,
                               preferred_element_type=jnp.float32) * (K**-0.5)
-    seen_BTS = (query_segments_BT[:, :, None] == key_segments_BS[:, None, :]) & (
-        jnp.arange(S)[None, None, :] <= query_index_BT[:, :, None])
+    seen_BTS = seen(query_segments_BT, key_segments_BS, query_index)
     scores_BGRTS = jnp.where(seen_BTS[:, None, None], scores_BGRTS, MASKED)
     weights_BGRTS = jax.nn.softmax(scores_BGRTS, axis=-1).astype(value_BSGK.dtype)
     out_BTGRK = jnp.einsum("BGRTS,BSGK->BTGRK", weights_BGRTS, value_BSGK, precision=precision)
@@ -57,5 +52,6 @@ def reference(
 
 
 IMPLEMENTATIONS: dict[str, Callable[..., jax.Array]] = {
+    "blocked": blocked,
     "reference": reference,
 }

@@ -9,10 +9,10 @@ from jax.ad_checkpoint import checkpoint_name
 
 from maxlm.config.trainer import ModelConfig
 from maxlm.kernels import attention as kernels
+from maxlm.kernels.matmul import matmul
 from maxlm.models.parameters import Normal, declare
 from maxlm.models.positions import rotate
 from maxlm.parallel.rules import constrain
-from maxlm.precision.policy import matmul_precision
 
 
 class LayerCache(NamedTuple):
@@ -50,12 +50,9 @@ class Attention(nnx.Module):
         cache: LayerCache | None = None,
     ) -> tuple[jax.Array, LayerCache | None]:
         """The layer's output [B, T, D], and the cache with the new keys and values written."""
-        dtype = x_BTD.dtype
-        precision = matmul_precision(dtype)
-
         def project(weight: nnx.Param, heads: str, name: str) -> jax.Array:
-            y = jnp.einsum("BTD,DHK->BTHK", x_BTD, weight[...].astype(dtype), precision=precision)
-            return checkpoint_name(constrain(y, ("batch", "length", heads, "head_dim")), name)
+            y = constrain(matmul(x_BTD, weight[...]), ("batch", "length", heads, "head_dim"))
+            return checkpoint_name(y, name)
 
         query_BTHK = rotate(project(self.query, "heads", "query"), rope)
         key_BTGK = rotate(project(self.key, "kv_heads", "key"), rope)
@@ -73,10 +70,7 @@ class Attention(nnx.Module):
                 query_BTHK, cache.key, cache.value,
                 query_segments_BT=jnp.broadcast_to(ones, query_BTHK.shape[:2]),
                 key_segments_BS=jnp.broadcast_to(ones, (B, S)), query_index_BT=cache.index_BT)
-        out_BTHK = checkpoint_name(out_BTHK, "attention")
-        out_BTD = jnp.einsum("BTHK,HKD->BTD", out_BTHK, self.out[...].astype(dtype),
-                             precision=precision)
-        return out_BTD, cache
+        return matmul(out_BTHK, self.out[...], contract=2), cache
 
 
 def _write(cache: LayerCache, key_BTGK: jax.Array, value_BTGK: jax.Array) -> LayerCache:

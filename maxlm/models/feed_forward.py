@@ -5,9 +5,9 @@ from flax import nnx
 from jax.ad_checkpoint import checkpoint_name
 
 from maxlm.config.trainer import ModelConfig
+from maxlm.kernels.matmul import matmul
 from maxlm.models.parameters import Normal, declare
 from maxlm.parallel.rules import constrain
-from maxlm.precision.policy import matmul_precision
 
 
 class FeedForward(nnx.Module):
@@ -24,14 +24,9 @@ class FeedForward(nnx.Module):
         self.down = declare(rngs, (F, D), ("mlp", "embed"), Normal(residual_std))
 
     def __call__(self, x_BTD: jax.Array) -> jax.Array:
-        dtype = x_BTD.dtype
-        precision = matmul_precision(dtype)
-
         def project(weight: nnx.Param, name: str) -> jax.Array:
-            y_BTF = jax.numpy.einsum("BTD,DF->BTF", x_BTD, weight[...].astype(dtype),
-                                     precision=precision)
-            return checkpoint_name(constrain(y_BTF, ("batch", "length", "mlp")), name)
+            y_BTF = constrain(matmul(x_BTD, weight[...]), ("batch", "length", "mlp"))
+            return checkpoint_name(y_BTF, name)
 
         inner_BTF = jax.nn.silu(project(self.gate, "mlp_gate")) * project(self.up, "mlp_up")
-        return jax.numpy.einsum("BTF,FD->BTD", inner_BTF, self.down[...].astype(dtype),
-                                precision=precision)
+        return matmul(inner_BTF, self.down[...])

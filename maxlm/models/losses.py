@@ -12,6 +12,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from maxlm.kernels.matmul import transposed
 from maxlm.parallel.mesh import batch_shards
 from maxlm.parallel.rules import constrain
 from maxlm.precision.policy import matmul_precision
@@ -72,10 +73,10 @@ def _chunk_count(B: int, T: int, chunk: int) -> int:
     return min(T, -(-rows * T // chunk))
 
 
-def _logits(hidden_BCD: jax.Array, head_VD: jax.Array) -> jax.Array:
-    logits_BCV = jnp.einsum("BCD,VD->BCV", hidden_BCD, head_VD.astype(hidden_BCD.dtype),
-                            precision=matmul_precision(hidden_BCD.dtype),
-                            preferred_element_type=jnp.float32)
+def _logits(hidden_BCD: jax.Array, head_DV: jax.Array) -> jax.Array:
+    logits_BCV = jnp.dot(hidden_BCD.reshape(-1, hidden_BCD.shape[-1]), head_DV,
+                         precision=matmul_precision(hidden_BCD.dtype),
+                         preferred_element_type=jnp.float32).reshape(*hidden_BCD.shape[:-1], -1)
     return constrain(logits_BCV, ("batch", "length", "vocab"))
 
 
@@ -106,34 +107,45 @@ def _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
 def _sum(hidden_BTD, head_VD, targets_BT, weights_BT, count):
-    return _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count).sum()
+    head_DV = transposed(head_VD.astype(hidden_BTD.dtype))
+
+    def chunk_loss(total, chunk):
+        hidden_BCD, targets_BC, weights_BC = chunk
+        losses_BC, _ = _token_losses(_logits(hidden_BCD, head_DV), targets_BC)
+        return total + (losses_BC * weights_BC).sum(), None
+
+    chunks = tuple(_split(x, count) for x in (hidden_BTD, targets_BT, weights_BT))
+    return jax.lax.scan(chunk_loss, jnp.float32(0), chunks)[0]
 
 
 def _sum_forward(hidden_BTD, head_VD, targets_BT, weights_BT, count):
     dtype = hidden_BTD.dtype
     precision = matmul_precision(dtype)
+    narrow_head_VD = head_VD.astype(dtype)
+    head_DV = transposed(narrow_head_VD)
 
     def chunk_loss(carry, chunk):
-        total, d_head_VD = carry
+        total, d_head_DV = carry
         hidden_BCD, targets_BC, weights_BC = chunk
-        logits_BCV = _logits(hidden_BCD, head_VD)
+        logits_BCV = _logits(hidden_BCD, head_DV)
         losses_BC, log_sum_BC = _token_losses(logits_BCV, targets_BC)
         at_target_BCV = jnp.arange(logits_BCV.shape[-1]) == targets_BC[..., None]
         d_logits_BCV = (jnp.exp(logits_BCV - log_sum_BC[..., None]) - at_target_BCV) * (
             weights_BC[..., None])
-        d_logits_BCV = d_logits_BCV.astype(dtype)
-        d_hidden_BCD = jnp.einsum("BCV,VD->BCD", d_logits_BCV, head_VD.astype(dtype),
-                                  precision=precision)
-        d_head_VD += jnp.einsum("BCV,BCD->VD", d_logits_BCV, hidden_BCD, precision=precision,
-                                preferred_element_type=jnp.float32)
-        d_head_VD = constrain(d_head_VD, ("vocab", "embed"))
-        return (total + (losses_BC * weights_BC).sum(), d_head_VD), d_hidden_BCD
+        d_logits_NV = d_logits_BCV.astype(dtype).reshape(-1, d_logits_BCV.shape[-1])
+        d_hidden_ND = jnp.dot(d_logits_NV, narrow_head_VD, precision=precision)
+        hidden_DN = transposed(hidden_BCD.reshape(d_hidden_ND.shape))
+        d_head_DV += jnp.dot(hidden_DN, d_logits_NV, precision=precision,
+                             preferred_element_type=jnp.float32)
+        d_head_DV = constrain(d_head_DV, ("embed", "vocab"))
+        return ((total + (losses_BC * weights_BC).sum(), d_head_DV),
+                d_hidden_ND.reshape(hidden_BCD.shape))
 
     chunks = tuple(_split(x, count) for x in (hidden_BTD, targets_BT, weights_BT))
-    (total, d_head_VD), d_hidden = jax.lax.scan(
-        chunk_loss, (jnp.float32(0), jnp.zeros(head_VD.shape, jnp.float32)), chunks)
+    (total, d_head_DV), d_hidden = jax.lax.scan(
+        chunk_loss, (jnp.float32(0), jnp.zeros(head_DV.shape, jnp.float32)), chunks)
     d_hidden_BTD = jnp.moveaxis(d_hidden, 0, 1).reshape(hidden_BTD.shape)
-    return total, (d_hidden_BTD, d_head_VD, head_VD)
+    return total, (d_hidden_BTD, d_head_DV.T, head_VD)
 
 
 def _sum_backward(count, residuals, cotangent):

@@ -27,7 +27,7 @@ from maxlm.precision.policy import compute_dtype, matmul_precision
 Params = dict[str, Any]
 
 # What the "dots" policy saves for the backward pass; everything between is recomputed.
-SAVED_BY_DOTS = ("query", "key", "value", "attention", "mlp_gate", "mlp_up")
+SAVED_BY_DOTS = ("query", "key", "value", "attention", "attention_log_sum", "mlp_gate", "mlp_up")
 
 # An output head with entries of this standard deviation over sqrt(D) gives logits of variance
 # 0.16 at first, so a loss within 0.08 of ln(V), at any width.

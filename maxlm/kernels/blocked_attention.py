@@ -1,0 +1,146 @@
+"""Causal attention in blocks of queries, for XLA on CPU: keys above the diagonal block are never
+touched, and the T x T scores never exist.
+
+The forward pass keeps only the output and the log of each softmax sum; the backward pass computes
+the scores of a block again (as FlashAttention does, arXiv:2205.14135, equations of its appendix B).
+Rows of the batch are taken one at a time (one per device where the batch is split), so that the
+scores of a block stay in cache. Numbers in docs/benchmarks.md.
+
+Shape legend: B rows of the batch, T tokens, H query heads, G key/value heads, R = H/G query heads of
+each, K head width, Q queries of a block, S keys up to the end of the block; M = R * Q.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
+
+from maxlm.config.schema import ConfigError
+from maxlm.kernels.masks import MASKED, seen
+from maxlm.parallel.mesh import batch_shards
+from maxlm.precision.policy import matmul_precision
+
+BLOCK = 128  # queries; 64 and 256 were slower
+
+
+def blocked(
+    query_BTHK: jax.Array,
+    key_BSGK: jax.Array,
+    value_BSGK: jax.Array,
+    *,
+    query_segments_BT: jax.Array,
+    key_segments_BS: jax.Array,
+    query_index_BT: jax.Array | None = None,
+) -> jax.Array:
+    """See `maxlm.kernels.attention.reference`.
+
+    Raises:
+      ConfigError: queries and keys are not the same tokens (a KV cache).
+    """
+    if query_index_BT is not None or query_BTHK.shape[1] != key_BSGK.shape[1]:
+        raise ConfigError("attention 'blocked' needs queries and keys of the same tokens; use "
+                          "'reference' with a KV cache")
+    del query_segments_BT  # the same tokens, so the same segments
+    rows = query_BTHK.shape[0]
+    mesh = jax.sharding.get_abstract_mesh()
+    turn = 1 if mesh.empty else batch_shards(mesh)
+    if rows % turn:
+        turn = rows
+    B, T, H, K = query_BTHK.shape
+    G = key_BSGK.shape[2]
+
+    def by_turn(x_B: jax.Array) -> jax.Array:
+        # Row i goes to turn i mod (B / turn): each device takes rows that it already holds.
+        return x_B.reshape(turn, B // turn, *x_B.shape[1:]).swapaxes(0, 1)
+
+    query_BGRTK = query_BTHK.reshape(B, T, G, H // G, K).transpose(0, 2, 3, 1, 4)
+    out_BGRTK = _turns(*(by_turn(x) for x in (
+        query_BGRTK, key_BSGK.swapaxes(1, 2), value_BSGK.swapaxes(1, 2), key_segments_BS))
+    ).swapaxes(0, 1).reshape(query_BGRTK.shape)
+    return out_BGRTK.transpose(0, 3, 1, 2, 4).reshape(B, T, H, K)
+
+
+@jax.custom_vjp
+def _turns(query, key, value, segments):
+    return _turns_forward(query, key, value, segments)[0]
+
+
+def _turns_forward(query, key, value, segments):
+    out, log_sum = jax.lax.map(lambda turn: _each_row(_forward, turn),
+                               (query, key, value, segments))
+    out = checkpoint_name(out, "attention")
+    log_sum = checkpoint_name(log_sum, "attention_log_sum")
+    return out, (query, key, value, segments, out, log_sum)
+
+
+def _turns_backward(residuals, d_out):
+    gradients = jax.lax.map(lambda turn: _each_row(_backward, turn), (*residuals, d_out))
+    return *gradients, None
+
+
+_turns.defvjp(_turns_forward, _turns_backward)
+
+
+def _each_row(function, arrays):
+    if arrays[0].shape[0] == 1:  # what vmap would do, but for axes of size 1 that slow XLA:CPU
+        return jax.tree.map(lambda x: x[None], function(*(x[0] for x in arrays)))
+    return jax.vmap(function)(*arrays)
+
+
+def _blocks(T: int) -> list[tuple[int, int]]:
+    return [(start, min(T, start + BLOCK)) for start in range(0, T, BLOCK)]
+
+
+def _dot(a: jax.Array, b: jax.Array, axes: tuple[int, int], dtype=jnp.float32) -> jax.Array:
+    """Matmul of [G, ., .] and [G, ., .] for each of G, contracting these axes."""
+    return jax.lax.dot_general(a, b, (((axes[0],), (axes[1],)), ((0,), (0,))),
+                               precision=matmul_precision(a.dtype), preferred_element_type=dtype)
+
+
+def _scores(query_GMK, key_GSK, segments_T, start: int, stop: int) -> jax.Array:
+    """Masked scores [G, M, S] of queries start..stop, float32."""
+    scores_GMS = _dot(query_GMK, key_GSK, (2, 2)) * query_GMK.shape[-1]**-0.5
+    mask_QS = seen(segments_T[None, start:stop], segments_T[None, :stop],
+                   jnp.arange(start, stop))[0]
+    R = query_GMK.shape[1] // (stop - start)
+    return jnp.where(jnp.tile(mask_QS, (R, 1)), scores_GMS, MASKED)
+
+
+def _forward(query_GRTK, key_GTK, value_GTK, segments_T):
+    """Output [G, R, T, K], and log of the softmax sums [G, R, T, 1], float32, of one row."""
+    G, R, T, K = query_GRTK.shape
+    dtype = query_GRTK.dtype
+    outs, log_sums = [], []
+    for start, stop in _blocks(T):
+        query_GMK = query_GRTK[:, :, start:stop].reshape(G, -1, K)
+        scores_GMS = _scores(query_GMK, key_GTK[:, :stop], segments_T, start, stop)
+        highest_GM1 = scores_GMS.max(axis=-1, keepdims=True)
+        weights_GMS = jnp.exp(scores_GMS - highest_GM1)
+        sum_GM1 = weights_GMS.sum(axis=-1, keepdims=True)
+        out_GMK = _dot(weights_GMS.astype(dtype), value_GTK[:, :stop], (2, 1)) / sum_GM1
+        outs.append(out_GMK.astype(dtype).reshape(G, R, -1, K))
+        log_sums.append((highest_GM1 + jnp.log(sum_GM1)).reshape(G, R, -1, 1))
+    return jnp.concatenate(outs, axis=2), jnp.concatenate(log_sums, axis=2)
+
+
+def _backward(query_GRTK, key_GTK, value_GTK, segments_T, out_GRTK, log_sum_GRT1, d_out_GRTK):
+    """Gradients of query, key and value of one row, in their dtype."""
+    G, R, T, K = query_GRTK.shape
+    dtype = query_GRTK.dtype
+    delta_GRT1 = (out_GRTK.astype(jnp.float32) * d_out_GRTK.astype(jnp.float32)).sum(
+        axis=-1, keepdims=True)
+    d_query = []
+    d_key_GTK = jnp.zeros((G, T, K), jnp.float32)
+    d_value_GTK = jnp.zeros((G, T, K), jnp.float32)
+    for start, stop in _blocks(T):
+        query_GMK, d_out_GMK, log_sum_GM1, delta_GM1 = (
+            x[:, :, start:stop].reshape(G, R * (stop - start), -1)
+            for x in (query_GRTK, d_out_GRTK, log_sum_GRT1, delta_GRT1))
+        scores_GMS = _scores(query_GMK, key_GTK[:, :stop], segments_T, start, stop)
+        weights_GMS = jnp.exp(scores_GMS - log_sum_GM1)
+        d_weights_GMS = _dot(d_out_GMK, value_GTK[:, :stop], (2, 2))
+        d_scores_GMS = (weights_GMS * (d_weights_GMS - delta_GM1) * K**-0.5).astype(dtype)
+        d_query.append(_dot(d_scores_GMS, key_GTK[:, :stop], (2, 1), dtype).reshape(G, R, -1, K))
+        d_key_GTK = d_key_GTK.at[:, :stop].add(_dot(d_scores_GMS, query_GMK, (1, 1)))
+        d_value_GTK = d_value_GTK.at[:, :stop].add(
+            _dot(weights_GMS.astype(dtype), d_out_GMK, (1, 1)))
+    return jnp.concatenate(d_query, axis=2), d_key_GTK.astype(dtype), d_value_GTK.astype(dtype)
