@@ -60,8 +60,8 @@ class HeldOut:
                                rows["weights"].sum(axis=1, dtype=np.float64),
                                rows["bytes"].astype(np.float64)], axis=1)
             np.add.at(sums, rows["source"], values)
-        result = summarise(*sums.sum(axis=0), "eval")
+        result = summarise(*sums.sum(axis=0), prefix="eval")
         for source, row in zip(plan.sources, sums, strict=True):
             if row[1]:
-                result |= summarise(*row, f"eval/{source}")
+                result |= summarise(*row, prefix=f"eval/{source}")
         return result

@@ -23,7 +23,7 @@ _TOP = {
     ("final_norm", "scale"): "model.norm.weight",
     ("head",): "lm_head.weight",
 }
-_BLOCK = {
+_BLOCK: dict[tuple[str, ...], str] = {
     ("attention_norm", "scale"): "input_layernorm.weight",
     ("attention", "query"): "self_attn.q_proj.weight",
     ("attention", "key"): "self_attn.k_proj.weight",

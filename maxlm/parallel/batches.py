@@ -38,9 +38,8 @@ class BatchPlacement:
                 f"{below or shards * accumulation_steps}")
         self.batch_size = batch_size
         self.sharding = NamedSharding(mesh, PartitionSpec(BATCH_AXES))
-        held = {row
-                for (rows,) in self.sharding.addressable_devices_indices_map((batch_size,)).values()
-                for row in range(*rows.indices(batch_size))}
+        indices: Any = self.sharding.addressable_devices_indices_map((batch_size,))
+        held = {row for (rows,) in indices.values() for row in range(*rows.indices(batch_size))}
         self.local_rows: list[int] = sorted(held)
         # Global row -> position among the local rows.
         self._position = np.full(batch_size, -1)
@@ -53,7 +52,7 @@ class BatchPlacement:
         def place(name: str) -> jax.Array:
             have = rows[name]
 
-            def part(index: tuple[slice, ...]) -> np.ndarray:
+            def part(index: Any) -> np.ndarray:
                 return have[self._position[index[0]]] if local else have[index[0]]
 
             return jax.make_array_from_callback(

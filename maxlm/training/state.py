@@ -43,8 +43,9 @@ def abstract_state(config: Config, mesh: jax.sharding.Mesh) -> TrainState:
     def place(node: Any) -> Any:
         return shardings if mirrors_params(node) else replicated
 
-    where = TrainState(replicated, shardings,
-                       jax.tree.map(place, shapes.opt_state, is_leaf=mirrors_params))
+    where = TrainState(
+        replicated, shardings,  # pyright: ignore[reportArgumentType]: shardings, not arrays
+        jax.tree.map(place, shapes.opt_state, is_leaf=mirrors_params))
     return jax.tree.map(
         lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding),
         shapes, where)

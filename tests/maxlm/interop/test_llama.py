@@ -1,4 +1,4 @@
-"""Same weights, same logits as Hugging Face LlamaForCausalLM: RoPE, GQA, norms and heads at once."""
+"""Same weights, same logits as Hugging Face LlamaForCausalLM: RoPE, GQA, norms and heads."""
 
 import dataclasses
 
