@@ -44,11 +44,16 @@ SAVE_TIMEOUT_SECONDS = 1200
 
 @functools.cache
 def _leave_out_what_is_told_elsewhere() -> None:
-    """A save that fails raises an error, which the command tells in one line. Orbax logs its
-    traceback too, and each of TensorStore's other writes of that save complains, past all handlers,
-    that the event loop it was to report to is closed."""
-    logging.getLogger("absl").addFilter(
-        lambda record: not (record.exc_info and "orbax" in record.pathname))
+    """A save that finds the disk full raises an error, which the command tells in one line. Orbax
+    and asyncio log the same error with tracebacks, and each of TensorStore's other writes of that
+    save complains, past all handlers, that the event loop it was to report to is closed."""
+
+    def told_elsewhere(record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return error is not None and full_disk(error) is not None
+
+    for name in ("absl", "asyncio"):
+        logging.getLogger(name).addFilter(lambda record: not told_elsewhere(record))
     hook = sys.unraisablehook
 
     def straggler_or(unraisable: Any) -> None:
@@ -73,7 +78,7 @@ class Checkpointer:
         self._last_save_time = time.monotonic()
         self._closed = False
         _leave_out_what_is_told_elsewhere()
-        with self._reporting_failure("the checkpoint directory could not be made"):
+        with self._reporting_failure():
             self._manager = ocp.CheckpointManager(
                 self._directory,
                 item_handlers={"state": ocp.StandardCheckpointHandler(),
@@ -96,7 +101,12 @@ class Checkpointer:
         """Whether a checkpoint should be taken after `step`, by steps or by wall time.
 
         Hosts have different clocks, so the first one decides about time, every tenth step.
+
+        Raises:
+          RunFailure: the save under way has failed; the disk is full.
         """
+        with self._reporting_failure():
+            self._manager.check_for_errors()
         if self._config.every_steps and step % self._config.every_steps == 0:
             return True
         if not self._config.every_minutes:
@@ -114,7 +124,7 @@ class Checkpointer:
         Raises:
           RunFailure: this or the previous save could not be written; the disk is full.
         """
-        with self._reporting_failure(f"the checkpoint of step {step} could not be written"):
+        with self._reporting_failure():
             saved = self._manager.save(step, args=ocp.args.Composite(
                 state=ocp.args.StandardSave(state._asdict()),
                 meta=ocp.args.JsonSave(dataclasses.asdict(meta))))
@@ -139,7 +149,7 @@ class Checkpointer:
             return
         self._closed = True
         try:
-            with self._reporting_failure("the last checkpoint could not be written"):
+            with self._reporting_failure():
                 self._manager.wait_until_finished()
         finally:
             self._manager.close()
@@ -157,7 +167,7 @@ class Checkpointer:
             say(f"failed too: {second}")  # and what ended the run goes on to the command
 
     @contextlib.contextmanager
-    def _reporting_failure(self, what: str) -> Iterator[None]:
+    def _reporting_failure(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:
@@ -166,8 +176,8 @@ class Checkpointer:
                 raise
             whole = self.reader.steps()
             rest = f"the newest whole one is of step {whole[-1]}" if whole else "there is no other"
-            raise RunFailure(f"{what}: {reason} ({self._directory}); {rest}. Free some space and "
-                             "run the same command again") from error
+            raise RunFailure(f"a checkpoint could not be written to {self._directory}: {reason}; "
+                             f"{rest}. Free some space and run the same command again") from error
 
     def restore_newest(
         self, abstract: TrainState, check: Callable[[Meta], None], report: Callable[[str], None]
