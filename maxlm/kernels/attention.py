@@ -17,6 +17,7 @@ from maxlm.kernels.blocked_attention import blocked
 from maxlm.kernels.masks import MASKED, seen
 from maxlm.precision.policy import matmul_precision
 
+
 def reference(
     query_BTHK: jax.Array,
     key_BSGK: jax.Array,

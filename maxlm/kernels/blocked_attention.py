@@ -6,8 +6,8 @@ the scores of a block again (as FlashAttention does, arXiv:2205.14135, equations
 Rows of the batch are taken one at a time (one per device where the batch is split), so that the
 scores of a block stay in cache. Numbers in docs/benchmarks.md.
 
-Shape legend: B rows of the batch, T tokens, H query heads, G key/value heads, R = H/G query heads of
-each, K head width, Q queries of a block, S keys up to the end of the block; M = R * Q.
+Shape legend: B rows of the batch, T tokens, H query heads, G key/value heads, R = H/G query heads
+of each, K head width, Q queries of a block, S keys up to the end of the block; M = R * Q.
 """
 
 import jax
