@@ -96,9 +96,11 @@ def _token_losses(logits_BCV: jax.Array, targets_BC: jax.Array) -> tuple[jax.Arr
 
 
 def _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count):
+    head_DV = transposed(head_VD.astype(hidden_BTD.dtype))
+
     def chunk_loss(total_B, chunk):
         hidden_BCD, targets_BC, weights_BC = chunk
-        losses_BC, _ = _token_losses(_logits(hidden_BCD, head_VD), targets_BC)
+        losses_BC, _ = _token_losses(_logits(hidden_BCD, head_DV), targets_BC)
         return total_B + (losses_BC * weights_BC).sum(axis=1), None
 
     chunks = tuple(_split(x, count) for x in (hidden_BTD, targets_BT, weights_BT))
