@@ -103,6 +103,7 @@ class Encode(beam.DoFn):
                     self._report()
                     if self._size > _PART_BYTES:
                         yield from self._flush()
+            self._done["files"] += end == parquet.num_row_groups
         report = {"counts": [[*key, value] for key, value in sorted(counts.items())],
                   "failures": failures}
         name = f"read-{xxhash.xxh3_128_hexdigest(path.encode())}-{first}.json"

@@ -136,11 +136,11 @@ class _Progress:
 
     def __call__(self, line: str) -> None:
         now = time.monotonic()
-        merges = re.search(r"merges=(\d+)", line) or re.search(r"size=(\d+)", line)
-        if merges and now - self._shown > (0.2 if sys.stderr.isatty() else 2):
+        pieces = re.search(r"(?:merges|sub_iter=\d+ size)=(\d+)", line)  # of BPE, of unigram
+        if pieces and now - self._shown > (0.2 if sys.stderr.isatty() else 2):
             self._shown = now
             begin, end = ("\r\x1b[K", "") if sys.stderr.isatty() else ("", "\n")
-            print(f"{begin}training: {merges[1]} pieces considered for {self._vocab_size}, "
+            print(f"{begin}training: {pieces[1]} pieces considered for {self._vocab_size}, "
                   f"{now - self._started:.0f} s", end=end, file=sys.stderr, flush=True)
 
     def done(self) -> None:

@@ -16,12 +16,13 @@ FIRST = 4  # smallest id of a piece
 
 
 @functools.cache
-def tiny_tokenizer() -> bytes:
+def tiny_tokenizer(vocab_size: int = 400) -> bytes:
     """A SentencePiece model with byte pieces, in the manner of data_beam.train_tokenizer."""
     model = io.BytesIO()
     words = [f"word{i} 文字{chr(0x4E00 + i)}" for i in range(40)]
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(words * 5), model_writer=model, model_type="bpe", vocab_size=400,
+        sentence_iterator=iter(words * 5), model_writer=model, model_type="bpe",
+        vocab_size=vocab_size,
         pad_id=PAD, bos_id=BOS, eos_id=EOS, unk_id=3, byte_fallback=True,
         normalization_rule_name="identity", add_dummy_prefix=False,
         remove_extra_whitespaces=False, hard_vocab_limit=True, minloglevel=2)

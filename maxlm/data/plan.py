@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from maxlm.config import ConfigError, DataConfig
+from maxlm.data.corpus import CorpusError
 from maxlm.data.mixture import Mixture
 from maxlm.data.rows import Piece, SourceRows, empty_batch
 from maxlm.data.shuffle import permute
@@ -249,7 +250,10 @@ class EvaluationPlan(_Rows):
         self.valid_rows = sum(
             min(self._mixture.count(i, batches * self.batch_size), source.rows)
             for i, source in enumerate(self._sources))
-        self._piece_bytes = Tokenizer.load(self.tokenizer_path).piece_bytes()
+        tokenizer = Tokenizer.load(self.tokenizer_path)
+        if tokenizer.sha256 != self.tokenizer_sha256:
+            raise CorpusError(f"{self.tokenizer_path}: not the tokenizer the corpus was made with")
+        self._piece_bytes = tokenizer.piece_bytes()
 
     def rows(self, step: int, indices: Indices = None) -> dict[str, np.ndarray]:
         """Rows of a batch.

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from maxlm.config import ConfigError, DataConfig, TokenSource
+from maxlm.data.corpus import CorpusError
 from maxlm.data.plan import Plan
 from maxlm.data.tokenizer import Tokenizer
 from tests import token_corpora
@@ -94,3 +95,10 @@ def test_source_without_held_out_text_is_left_out(corpus):
     assert set(evaluation.sources) == {"a", "b"}
     with pytest.raises(ConfigError, match="no source 'c'"):
         plan(corpus, 4, tokens=(TokenSource(path=str(corpus), source="c"),))
+
+
+def test_another_tokenizer_beside_the_tokens_is_refused(tmp_path):
+    token_corpora.random_split(tmp_path / "t", "validation", {"a": [[5]]})
+    (tmp_path / "t" / "tokenizer.model").write_bytes(token_corpora.tiny_tokenizer(390))
+    with pytest.raises(CorpusError, match="not the tokenizer the corpus was made with"):
+        plan(tmp_path / "t", 1)
