@@ -223,20 +223,24 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
     pending: tuple[int, Any, float] | None = None
     finished_last = began = time.monotonic()
     for step in range(start + 1, config.run.steps + 1):
-        # The device still computes the step before; its metrics are fetched after the dispatch.
+        last = step == config.run.steps
+        evaluate_now = bool(config.evals.every_steps) and (
+            step % config.evals.every_steps == 0 or last)
+        save_now = checkpointer.due(step) or last
+        if pending and (evaluate_now or save_now):
+            # This step is waited for as well: each of the two gets its own time.
+            finish(*pending)
+            pending = None
         asked = time.monotonic()
         index, rows = next(loader)
         assert index == step - 1, (index, step)
         batch = placement.put(rows)
         waited = time.monotonic() - asked
         state, metrics = train_step(state, batch)
+        # The device computes this step while the metrics of the one before are fetched.
         if pending:
             finish(*pending)
         pending = (step, metrics, waited)
-        last = step == config.run.steps
-        evaluate_now = bool(config.evals.every_steps) and (
-            step % config.evals.every_steps == 0 or last)
-        save_now = checkpointer.due(step) or last
         if evaluate_now or save_now:
             finish(*pending)
             pending = None

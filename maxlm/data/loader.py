@@ -67,8 +67,11 @@ def make_loader(
     iterator = iter(dataset)
     try:
         for step, batch in iterator:
-            # Arrays of a worker lie in shared memory, which is scarce: a copy lets go of it.
-            yield step, {k: np.array(v) for k, v in batch.items()} if workers else batch
+            if workers:
+                # Arrays of a worker lie in shared memory, which is scarce: a copy, in place of
+                # what it was made from, lets go of it.
+                batch = {k: np.array(v) for k, v in batch.items()}
+            yield step, batch
     finally:
         close = getattr(iterator, "close", None)
         if close is not None:
