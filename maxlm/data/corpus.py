@@ -26,7 +26,6 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -263,10 +262,3 @@ class TokenCorpus:
                         raise CorpusError(
                             f"{self.directory / name}: its checksum is not that of the manifest; "
                             "the file is damaged: copy it again, or run data_beam.tokenize again")
-
-
-def describe_sources(corpus: TokenCorpus) -> list[dict[str, Any]]:
-    """Name, domain, licence and counts of each source, for printing."""
-    return [{key: getattr(source, key)
-             for key in ("name", "domain", "licence", "documents", "tokens", "bytes")}
-            for source in corpus.sources]
