@@ -26,7 +26,7 @@ def get_config(name: str = "") -> ml_collections.ConfigDict:
         run=RunConfig(steps=200),
         model=ModelConfig(
             vocab_size=8192, num_layers=6, embed_dim=384, num_heads=6, num_kv_heads=6, head_dim=64,
-            mlp_dim=1024, tie_embeddings=True, scan_layers=False),
+            mlp_dim=1024, tie_embeddings=True, scan_layers=False, loss_chunk=512),
         data=DataConfig(sequence_length=512, batch_size=8),
         schedule=ScheduleConfig(learning_rate=3e-4, warmup_steps=20),
         evals=EvalsConfig(every_steps=100, batches=8),

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
 from maxlm.config.schema import ConfigError
-from maxlm.kernels.masks import MASKED, seen
+from maxlm.kernels.masks import MASKED, segment_starts
 from maxlm.parallel.mesh import batch_shards
 from maxlm.precision.policy import matmul_precision
 
@@ -40,6 +40,7 @@ def blocked(
         raise ConfigError("attention 'blocked' needs queries and keys of the same tokens; use "
                           "'reference' with a KV cache")
     del query_segments_BT  # the same tokens, so the same segments
+    starts_BT = segment_starts(key_segments_BS)
     rows = query_BTHK.shape[0]
     mesh = jax.sharding.get_abstract_mesh()
     turn = 1 if mesh.empty else batch_shards(mesh)
@@ -54,22 +55,22 @@ def blocked(
 
     query_BGRTK = query_BTHK.reshape(B, T, G, H // G, K).transpose(0, 2, 3, 1, 4)
     out_BGRTK = _turns(*(by_turn(x) for x in (
-        query_BGRTK, key_BSGK.swapaxes(1, 2), value_BSGK.swapaxes(1, 2), key_segments_BS))
+        query_BGRTK, key_BSGK.swapaxes(1, 2), value_BSGK.swapaxes(1, 2), starts_BT))
     ).swapaxes(0, 1).reshape(query_BGRTK.shape)
     return out_BGRTK.transpose(0, 3, 1, 2, 4).reshape(B, T, H, K)
 
 
 @jax.custom_vjp
-def _turns(query, key, value, segments):
-    return _turns_forward(query, key, value, segments)[0]
+def _turns(query, key, value, starts):
+    return _turns_forward(query, key, value, starts)[0]
 
 
-def _turns_forward(query, key, value, segments):
+def _turns_forward(query, key, value, starts):
     out, log_sum = jax.lax.map(lambda turn: _each_row(_forward, turn),
-                               (query, key, value, segments))
+                               (query, key, value, starts))
     out = checkpoint_name(out, "attention")
     log_sum = checkpoint_name(log_sum, "attention_log_sum")
-    return out, (query, key, value, segments, out, log_sum)
+    return out, (query, key, value, starts, out, log_sum)
 
 
 def _turns_backward(residuals, d_out):
@@ -96,23 +97,23 @@ def _dot(a: jax.Array, b: jax.Array, axes: tuple[int, int], dtype=jnp.float32) -
                                precision=matmul_precision(a.dtype), preferred_element_type=dtype)
 
 
-def _scores(query_GMK, key_GSK, segments_T, start: int, stop: int) -> jax.Array:
+def _scores(query_GMK, key_GSK, starts_T, start: int, stop: int) -> jax.Array:
     """Masked scores [G, M, S] of queries start..stop, float32."""
     scores_GMS = _dot(query_GMK, key_GSK, (2, 2)) * query_GMK.shape[-1]**-0.5
-    mask_QS = seen(segments_T[None, start:stop], segments_T[None, :stop],
-                   jnp.arange(start, stop))[0]
+    key_index_S, query_index_Q1 = jnp.arange(stop), jnp.arange(start, stop)[:, None]
+    seen_QS = (key_index_S <= query_index_Q1) & (key_index_S >= starts_T[start:stop, None])
     R = query_GMK.shape[1] // (stop - start)
-    return jnp.where(jnp.tile(mask_QS, (R, 1)), scores_GMS, MASKED)
+    return jnp.where(jnp.tile(seen_QS, (R, 1)), scores_GMS, MASKED)
 
 
-def _forward(query_GRTK, key_GTK, value_GTK, segments_T):
+def _forward(query_GRTK, key_GTK, value_GTK, starts_T):
     """Output [G, R, T, K], and log of the softmax sums [G, R, T, 1], float32, of one row."""
     G, R, T, K = query_GRTK.shape
     dtype = query_GRTK.dtype
     outs, log_sums = [], []
     for start, stop in _blocks(T):
         query_GMK = query_GRTK[:, :, start:stop].reshape(G, -1, K)
-        scores_GMS = _scores(query_GMK, key_GTK[:, :stop], segments_T, start, stop)
+        scores_GMS = _scores(query_GMK, key_GTK[:, :stop], starts_T, start, stop)
         highest_GM1 = scores_GMS.max(axis=-1, keepdims=True)
         weights_GMS = jnp.exp(scores_GMS - highest_GM1)
         sum_GM1 = weights_GMS.sum(axis=-1, keepdims=True)
@@ -122,7 +123,7 @@ def _forward(query_GRTK, key_GTK, value_GTK, segments_T):
     return jnp.concatenate(outs, axis=2), jnp.concatenate(log_sums, axis=2)
 
 
-def _backward(query_GRTK, key_GTK, value_GTK, segments_T, out_GRTK, log_sum_GRT1, d_out_GRTK):
+def _backward(query_GRTK, key_GTK, value_GTK, starts_T, out_GRTK, log_sum_GRT1, d_out_GRTK):
     """Gradients of query, key and value of one row, in their dtype."""
     G, R, T, K = query_GRTK.shape
     dtype = query_GRTK.dtype
@@ -135,7 +136,7 @@ def _backward(query_GRTK, key_GTK, value_GTK, segments_T, out_GRTK, log_sum_GRT1
         query_GMK, d_out_GMK, log_sum_GM1, delta_GM1 = (
             x[:, :, start:stop].reshape(G, R * (stop - start), -1)
             for x in (query_GRTK, d_out_GRTK, log_sum_GRT1, delta_GRT1))
-        scores_GMS = _scores(query_GMK, key_GTK[:, :stop], segments_T, start, stop)
+        scores_GMS = _scores(query_GMK, key_GTK[:, :stop], starts_T, start, stop)
         weights_GMS = jnp.exp(scores_GMS - log_sum_GM1)
         d_weights_GMS = _dot(d_out_GMK, value_GTK[:, :stop], (2, 2))
         d_scores_GMS = (weights_GMS * (d_weights_GMS - delta_GM1) * K**-0.5).astype(dtype)

@@ -22,3 +22,14 @@ def seen(query_segments_BT: jax.Array, key_segments_BS: jax.Array,
     """
     same_BTS = query_segments_BT[:, :, None] == key_segments_BS[:, None, :]
     return same_BTS & (jnp.arange(key_segments_BS.shape[1]) <= query_index[..., None])
+
+
+def segment_starts(segments_BT: jax.Array) -> jax.Array:
+    """Where in the row the segment of each token starts, int32 [B, T].
+
+    A token sees those from there to itself: the mask of `seen` for rows of documents one after
+    the other (which packed rows are), by comparing places only, which XLA:CPU can vectorize.
+    """
+    before_BT = jnp.pad(segments_BT, ((0, 0), (1, 0)), constant_values=-1)[:, :-1]
+    index_T = jnp.arange(segments_BT.shape[1], dtype=jnp.int32)
+    return jax.lax.cummax(jnp.where(segments_BT != before_BT, index_T, 0), axis=1)

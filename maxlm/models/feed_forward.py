@@ -28,5 +28,11 @@ class FeedForward(nnx.Module):
             y_BTF = constrain(matmul(x_BTD, weight[...]), ("batch", "length", "mlp"))
             return checkpoint_name(y_BTF, name)
 
-        inner_BTF = jax.nn.silu(project(self.gate, "mlp_gate")) * project(self.up, "mlp_up")
-        return matmul(inner_BTF, self.down[...])
+        # Recomputed for the backward pass, whatever the remat policy: three arrays of F a token
+        # less to keep (sigmoid, silu and product) for a few elementwise operations.
+        return jax.checkpoint(_swiglu_down)(
+            project(self.gate, "mlp_gate"), project(self.up, "mlp_up"), self.down[...])
+
+
+def _swiglu_down(gate_BTF: jax.Array, up_BTF: jax.Array, down_FD: jax.Array) -> jax.Array:
+    return matmul(jax.nn.silu(gate_BTF) * up_BTF, down_FD)

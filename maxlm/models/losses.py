@@ -51,8 +51,9 @@ def row_losses(
     chunk: int,
 ) -> jax.Array:
     """The loss sum of `cross_entropy` row by row, float32 [B], for evaluation per source."""
-    count, arrays = _pad(hidden_BTD, targets_BT, weights_BT.astype(jnp.float32), chunk)
-    return _row_sums(arrays[0], head_VD, *arrays[1:], count)
+    count, (hidden_BTD, targets_BT, weights_BT) = _pad(
+        hidden_BTD, targets_BT, weights_BT.astype(jnp.float32), chunk)
+    return _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count)
 
 
 def _pad(hidden_BTD: jax.Array, targets_BT: jax.Array, weights_BT: jax.Array,
