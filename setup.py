@@ -37,7 +37,7 @@ setup(
         "jax>=0.10",
         "ml-collections>=1.0",
         "numpy>=2",
-        "optax>=0.2.5",
+        "optax>=0.2.6",
         "orbax-checkpoint>=0.11.20",
         "pyarrow>=16",
         "resiliparse>=0.15",
