@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding, PartitionSpec
 
 from maxlm.config import Config
+from maxlm.kernels.compiler import compiler_options
 from maxlm.models import transformer
 from maxlm.training.optimizer import make_optimizer
 from maxlm.training.schedule import learning_rate
@@ -102,7 +103,8 @@ def compile_train_step(
     step = jax.jit(functools.partial(train_step, config), donate_argnums=0,
                    out_shardings=(shardings, None))
     with jax.set_mesh(mesh):
-        return step.lower(state, batch).compile()
+        return step.lower(state, batch).compile(
+            compiler_options=compiler_options(config.precision, mesh))
 
 
 def compile_eval_step(
