@@ -1,5 +1,8 @@
 """Batches of consecutive steps, prepared ahead of the step that needs them."""
 
+import multiprocessing
+import os
+import threading
 from collections.abc import Generator, Sequence
 from typing import Any
 
@@ -10,6 +13,19 @@ from absl import flags
 from maxlm.data.plan import EvaluationPlan, Plan
 
 Batch = dict[str, np.ndarray]
+
+
+def _end_with_parent() -> None:
+    """Ends this worker when its parent is gone. Grain's workers wait for room in their queue, and
+    after kill -9 of the parent would do so for ever."""
+    parent = multiprocessing.parent_process()
+
+    def watch(process: Any) -> None:
+        process.join()
+        os._exit(1)
+
+    if parent is not None:
+        threading.Thread(target=watch, args=(parent,), daemon=True).start()
 
 
 class _Steps:
@@ -28,6 +44,10 @@ class _Steps:
     def __getitem__(self, index: Any) -> tuple[int, Batch]:
         step = self._start + int(index)
         return step, self._plan.rows(step, self._row_indices)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _end_with_parent()  # unpickled: this is a worker
 
     def __repr__(self) -> str:
         return f"steps {self._start} to {self._stop}"
