@@ -16,6 +16,10 @@ from maxlm.config import ConfigError, ModelConfig, PrecisionConfig
 from maxlm.models import transformer
 from maxlm.parallel.mesh import batch_shards
 
+# Prompts go into the cache in pieces of this many tokens: the memory of attention grows with the
+# piece times the text, not with the square of the text.
+PREFILL_CHUNK = 256
+
 
 @dataclasses.dataclass(frozen=True)
 class Sampling:
@@ -83,6 +87,16 @@ def sample(logits_BV: jax.Array, lengths_B: jax.Array, sampling: Sampling) -> ja
     return jax.vmap(draw)(rows_B, lengths_B, logits_BV).astype(jnp.int32)
 
 
+@functools.partial(jax.jit, static_argnums=(5, 6, 7), donate_argnums=1)
+def _next_tokens(
+    params: Any, cache: transformer.KVCache, tokens_BT: jax.Array, counts_B: jax.Array,
+    mask_V: jax.Array, sampling: Sampling, config: ModelConfig, precision: PrecisionConfig,
+) -> tuple[jax.Array, transformer.KVCache]:
+    """Appends tokens to each row and draws the one after them; compiled once per shape."""
+    logits_BV, cache = transformer.decode(params, cache, tokens_BT, counts_B, config, precision)
+    return sample(logits_BV + mask_V, cache.length, sampling), cache
+
+
 def continue_prompts(
     params: Any,
     prompts: Sequence[Sequence[int]],
@@ -109,19 +123,24 @@ def continue_prompts(
     shards = 1 if mesh.empty else batch_shards(mesh)
     rows = -(-len(prompts) // shards) * shards  # rows past the prompts are never shown
     lengths = np.array([len(prompt) for prompt in prompts] + [1] * (rows - len(prompts)), np.int32)
-    tokens_BT = np.zeros((rows, lengths.max()), np.int32)
+    chunk = min(int(lengths.max()), PREFILL_CHUNK)
+    tokens_BT = np.zeros((rows, -(-int(lengths.max()) // chunk) * chunk), np.int32)
     for row, prompt in zip(tokens_BT, prompts, strict=False):
         row[: len(prompt)] = prompt
     mask_V = jnp.where(jnp.asarray(allowed_V), 0.0, -jnp.inf).astype(jnp.float32)
 
-    @functools.partial(jax.jit, donate_argnums=1)
-    def step(params: Any, cache: transformer.KVCache, tokens_BT: jax.Array,
-             counts_B: jax.Array) -> tuple[jax.Array, transformer.KVCache]:
-        logits_BV, cache = transformer.decode(params, cache, tokens_BT, counts_B, config, precision)
-        return sample(logits_BV + mask_V, cache.length, sampling), cache
+    def step(cache: transformer.KVCache, tokens_BT: Any, counts_B: Any
+             ) -> tuple[jax.Array, transformer.KVCache]:
+        return _next_tokens(params, cache, jnp.asarray(tokens_BT), jnp.asarray(counts_B, jnp.int32),
+                            mask_V, sampling, config, precision)
 
-    cache = transformer.init_cache(config, rows, int(lengths.max()) + max_tokens, precision)
-    new_B, cache = step(params, cache, jnp.asarray(tokens_BT), jnp.asarray(lengths))
+    cache = transformer.init_cache(config, rows, tokens_BT.shape[1] + max_tokens, precision)
+    new_B = jnp.zeros(rows, jnp.int32)
+    for start in range(0, tokens_BT.shape[1], chunk):
+        counts = np.clip(lengths - start, 0, chunk)
+        drawn_B, cache = step(cache, tokens_BT[:, start:start + chunk], counts)
+        # The draw that counts is the one after the last token of the prompt.
+        new_B = jnp.where(counts > 0, drawn_B, new_B)
     ended = np.arange(rows) >= len(prompts)
     for count in range(1, max_tokens + 1):
         drawn = np.asarray(new_B)
@@ -130,5 +149,4 @@ def continue_prompts(
             return
         yield [None if ended[i] else int(drawn[i]) for i in range(len(prompts))]
         if count < max_tokens:
-            new_B, cache = step(params, cache, new_B[:, None],
-                                jnp.asarray(~ended, jnp.int32))
+            new_B, cache = step(cache, new_B[:, None], ~ended)

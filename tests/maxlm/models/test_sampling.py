@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from maxlm.config import ConfigError, ModelConfig, PrecisionConfig
+from maxlm.models import sampling as sampling_module
 from maxlm.models import transformer
 from maxlm.models.sampling import Sampling, continue_prompts, filter_logits, sample
 
@@ -67,12 +68,16 @@ def generate(params, prompts, sampling, max_tokens=12, allowed=ALL, eos=EOS):
 
 
 def greedy_without_cache(params, prompt, max_tokens):
+    """Every token from a full forward pass; rows are padded so that there is one program."""
     tokens = list(prompt)
+    T = len(prompt) + max_tokens
+    forward = jax.jit(transformer.logits, static_argnums=(4, 5))
     for _ in range(max_tokens):
-        row = jnp.asarray([tokens], jnp.int32)
-        logits = transformer.logits(params, row, jnp.ones_like(row),
-                                    jnp.arange(row.shape[1])[None], MODEL, PRECISION)
-        best = int(logits[0, -1].argmax())
+        row = np.zeros((1, T), np.int32)
+        row[0, :len(tokens)] = tokens
+        segments = np.asarray(np.arange(T)[None] < len(tokens), np.int32)
+        logits = forward(params, row, segments, np.arange(T)[None] * segments, MODEL, PRECISION)
+        best = int(logits[0, len(tokens) - 1].argmax())
         if best == EOS:
             break
         tokens.append(best)
@@ -83,6 +88,13 @@ def test_greedy_text_is_that_of_the_full_forward_pass(params):
     expected = [greedy_without_cache(params, prompt, 12) for prompt in PROMPTS]
     assert generate(params, PROMPTS, Sampling(temperature=0)) == expected
     assert len({tuple(text) for text in expected}) == 3
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3])
+def test_long_prompts_go_in_piece_by_piece(params, chunk, monkeypatch):
+    expected = generate(params, PROMPTS, Sampling(seed=5))
+    monkeypatch.setattr(sampling_module, "PREFILL_CHUNK", chunk)
+    assert generate(params, PROMPTS, Sampling(seed=5)) == expected
 
 
 def test_a_prompt_draws_the_same_whatever_else_is_in_the_batch(params):
