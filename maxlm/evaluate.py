@@ -1,15 +1,16 @@
 """Scores a checkpoint on held-out text: `python -m maxlm.evaluate --workdir=RUN [--step=N]`.
 
 Prints one JSON object on standard output: loss (nats per token), perplexity and bits per byte, over
-all and by source. Fields of the run's config can be changed for the occasion, for example
---config.data.tokens=OTHER, --config.evals.split=test or --config.evals.batches=100.
+all and by source. Fields of the run's config that leave the model what it is can be changed for
+the occasion, for example --config.data.tokens=OTHER (made with the same tokenizer),
+--config.evals.split=test or --config.evals.batches=100.
 """
 
 import json
 from collections.abc import Sequence
 
-from maxlm.config import Parser, run_command, split_overrides
-from maxlm.evals.held_out import HeldOut
+from maxlm.config import ConfigError, Parser, run_command, split_overrides
+from maxlm.evals.held_out import HeldOut, evaluation_plan
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.training.runs import open_run
 
@@ -23,7 +24,14 @@ def main(argv: Sequence[str]) -> int:
 
     run = open_run(arguments.workdir, arguments.step, overrides)
     placement = BatchPlacement(run.mesh, run.config.data.batch_size)
-    held_out = HeldOut(run.config, run.mesh, placement, run.params)
+    try:
+        plan = evaluation_plan(run.config, run.tokenizer.sha256)
+    except ConfigError as error:
+        if "data.tokens" in dict(overrides) or "no directory" not in str(error):
+            raise
+        raise ConfigError(f"{error}; if the tokens were moved, give "
+                          "--config.data.tokens=PATH") from None
+    held_out = HeldOut(run.config, run.mesh, placement, run.params, plan)
     print(json.dumps({"step": run.step, "split": run.config.evals.split,
                       **held_out.run(run.params)}, indent=2))
     return 0

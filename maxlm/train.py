@@ -6,6 +6,7 @@ as if it had never stopped.
 """
 
 import contextlib
+import dataclasses
 import fcntl
 import json
 import math
@@ -18,19 +19,21 @@ from typing import Any
 import jax
 
 from maxlm.config import (
+    MODEL_COMPUTATION,
     Config,
     ConfigError,
     Parser,
     RunFailure,
     describe,
+    local_path,
     resolve_config,
     run_command,
     split_overrides,
     to_plain,
 )
 from maxlm.data.loader import make_loader
-from maxlm.data.plan import EvaluationPlan, Plan
-from maxlm.evals.held_out import HeldOut
+from maxlm.data.plan import Plan
+from maxlm.evals.held_out import HeldOut, evaluation_plan
 from maxlm.models import counts
 from maxlm.parallel import processes
 from maxlm.parallel.batches import BatchPlacement
@@ -41,6 +44,7 @@ from maxlm.training import step as steps
 from maxlm.training.checkpoint_reader import CheckpointError, Meta, differences
 from maxlm.training.checkpoints import Checkpointer
 from maxlm.training.faults import naming_full_disk
+from maxlm.training.runs import stored_config
 from maxlm.training.state import TrainState, abstract_state, init_state
 
 
@@ -57,7 +61,9 @@ def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
     processes.add_arguments(parser)
     rest, overrides = split_overrides(argv)
     arguments = parser.parse_args(rest)
-    return arguments, resolve_config(Config, arguments.config, overrides)
+    arguments.workdir = local_path(arguments.workdir, "--workdir")
+    config = resolve_config(Config, arguments.config, overrides)
+    return arguments, dataclasses.replace(config, data=config.data.with_absolute_paths())
 
 
 @contextlib.contextmanager
@@ -80,20 +86,19 @@ def sole_user(workdir: Path) -> Iterator[None]:
 
 
 # Settings that change how something is computed, and neither what is trained nor on which tokens.
-FREE_SETTINGS = frozenset({
-    "attention", "remat", "scan_layers", "loss_chunk", "workers", "prefetch", "verify", "epochs"})
+FREE_SETTINGS = MODEL_COMPUTATION | {"workers", "prefetch", "verify", "epochs"}
 
 
 def refuse_other_run(config: Config, plan: dict[str, Any]) -> Callable[[Meta], None]:
     """A check that a checkpoint has this run's model shape and data order."""
 
     def check(meta: Meta) -> None:
-        wanted = to_plain(config)
-        lines = differences(meta.config["model"], wanted["model"], "config.model")
+        wanted, saved = to_plain(config), to_plain(stored_config(meta.config))
+        lines = differences(saved["model"], wanted["model"], "config.model")
         if meta.plan["hash"] != plan["hash"]:
-            lines += differences(meta.config["data"], wanted["data"], "config.data")
+            lines += differences(saved["data"], wanted["data"], "config.data")
             lines += differences(
-                meta.config["run"]["seed"], wanted["run"]["seed"], "config.run.seed")
+                saved["run"]["seed"], wanted["run"]["seed"], "config.run.seed")
             counts = ("name", "documents", "tokens")
             have, want = ([{key: source[key] for key in counts} for source in p["sources"]]
                           for p in (meta.plan, plan))
@@ -117,7 +122,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.compilation_cache:
         jax.config.update("jax_compilation_cache_dir", arguments.compilation_cache)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
-    workdir = Path(arguments.workdir)
+    workdir = arguments.workdir
     with (naming_full_disk(workdir), sole_user(workdir),
           Checkpointer(workdir, config.checkpoint) as checkpointer,
           contextlib.ExitStack() as stack):
@@ -141,7 +146,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
     if plan.vocab_size > config.model.vocab_size:
         raise ConfigError(f"config.model.vocab_size: {config.model.vocab_size} is less than the "
                           f"tokenizer's vocabulary of {plan.vocab_size}")
-    evaluation = EvaluationPlan(config.data, config.evals.split, config.evals.batches) if (
+    evaluation = evaluation_plan(config, plan.tokenizer_sha256) if (
         config.evals.every_steps) else None
     description = plan.describe()
     processes.require_same(config=json.dumps(to_plain(config)), corpus=plan.hash)

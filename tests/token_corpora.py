@@ -43,12 +43,12 @@ def document_id(split: str, source: str, shard: int, record: int) -> bytes:
 
 def write_split(
     directory: Path, split: str, sources: dict[str, list[list[np.ndarray]]],
-    vocab_size: int = 400, domains: dict[str, str] | None = None,
+    vocab_size: int = 400, domains: dict[str, str] | None = None, tokenizer: bytes | None = None,
 ) -> None:
     """Writes a split from the token arrays of each shard of each source."""
     target = directory / split
     target.mkdir(parents=True)
-    model = tiny_tokenizer()
+    model = tokenizer or tiny_tokenizer()
     (directory / "tokenizer.model").write_bytes(model)
     entries = []
     for name, shards in sources.items():

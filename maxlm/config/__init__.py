@@ -4,6 +4,7 @@ from maxlm.config.command_line import (
     Parser,
     RunFailure,
     load_config_file,
+    local_path,
     resolve_config,
     run_command,
     split_overrides,
@@ -21,6 +22,7 @@ from maxlm.config.schema import (
 from maxlm.config.shrink import shrink, variant
 from maxlm.config.trainer import (
     MESH_AXES,
+    MODEL_COMPUTATION,
     CheckpointConfig,
     Config,
     DataConfig,
@@ -36,9 +38,9 @@ from maxlm.config.trainer import (
 )
 
 __all__ = [
-    "MESH_AXES", "CheckpointConfig", "Config", "ConfigError", "DataConfig", "EvalsConfig",
-    "ModelConfig", "OptimizerConfig", "ParallelConfig", "Parser", "PrecisionConfig", "RunConfig",
-    "RunFailure", "ScheduleConfig", "TelemetryConfig", "TokenSource", "build", "describe",
-    "from_config_dict", "load_config_file", "override", "resolve_config", "run_command", "setting",
-    "shrink", "split_overrides", "to_config_dict", "to_plain", "variant",
+    "MESH_AXES", "MODEL_COMPUTATION", "CheckpointConfig", "Config", "ConfigError", "DataConfig",
+    "EvalsConfig", "ModelConfig", "OptimizerConfig", "ParallelConfig", "Parser", "PrecisionConfig",
+    "RunConfig", "RunFailure", "ScheduleConfig", "TelemetryConfig", "TokenSource", "build",
+    "describe", "from_config_dict", "load_config_file", "local_path", "override", "resolve_config",
+    "run_command", "setting", "shrink", "split_overrides", "to_config_dict", "to_plain", "variant",
 ]

@@ -86,6 +86,18 @@ def _what(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(text.split())}"
 
 
+def local_path(text: str | os.PathLike[str], field: str) -> Path:
+    """The path of a file or directory of this machine.
+
+    Raises:
+      ConfigError: it is a URL, which Python would take for a directory named `gs:`.
+    """
+    if "://" in os.fspath(text):
+        raise ConfigError(f"{field}: {os.fspath(text)!r} is a URL; give the path at which the "
+                          "bucket is mounted (gcsfuse, s3fs, ...)")
+    return Path(text)
+
+
 def split_overrides(argv: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """Separates `--config.a.b=value` (or `--config.a.b value`) from the other arguments."""
     rest: list[str] = []
@@ -144,7 +156,8 @@ def run_command(main: Callable[[Sequence[str]], int | None]) -> None:
     """
     try:
         status = main(sys.argv[1:])
-    except (ConfigError, FileNotFoundError, PermissionError, NotADirectoryError) as error:
+    except (ConfigError, FileNotFoundError, PermissionError, NotADirectoryError,
+            IsADirectoryError) as error:
         if os.environ.get("MAXLM_TRACEBACK"):
             traceback.print_exc()
         print(f"error: {error}", file=sys.stderr)

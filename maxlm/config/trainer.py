@@ -2,10 +2,13 @@
 
 import dataclasses
 import math
+import os
+from typing import Any
 
 import ml_collections
 
 from maxlm.config import schema
+from maxlm.config.command_line import local_path
 from maxlm.config.schema import ConfigError, setting
 
 # The mesh axes, in the order of the device array: slow links first. See docs/architecture.md.
@@ -20,6 +23,10 @@ class RunConfig:
     seed: int = setting(0, "seed of initial weights and data order", minimum=0, maximum=2**31 - 1)
     accumulation_steps: int = setting(
         1, "microbatches a step is computed in; the batch size is the sum of them", minimum=1)
+
+
+# Fields of `model` that say how it is computed and not what it is: weights fit any of them.
+MODEL_COMPUTATION = frozenset({"attention", "remat", "scan_layers", "loss_chunk"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,7 +93,26 @@ class DataConfig:
     workers: int = setting(
         0, "processes that prepare batches ahead; 0 prepares them in threads", minimum=0)
     prefetch: int = setting(4, "batches prepared ahead of the step", minimum=1)
-    verify: bool = setting(True, "compare the checksum of each shard with its manifest at start")
+    verify: bool = setting(
+        True, "compare the checksum of each shard with its manifest at start; the processes share "
+        "the work. False: the length alone, which is always compared")
+
+    def check(self, path: str) -> None:
+        for directory in _token_paths(self):
+            local_path(directory, f"{path}.tokens")
+
+    def with_absolute_paths(self) -> "DataConfig":
+        """The same with paths that hold in any working directory."""
+        if isinstance(self.tokens, str):
+            tokens: Any = self.tokens and os.path.abspath(self.tokens)
+        else:
+            tokens = tuple(dataclasses.replace(source, path=os.path.abspath(source.path))
+                           for source in self.tokens)
+        return dataclasses.replace(self, tokens=tokens)
+
+
+def _token_paths(data: DataConfig) -> list[str]:
+    return [data.tokens] if isinstance(data.tokens, str) else [s.path for s in data.tokens]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -223,6 +223,7 @@ class Plan(_Rows):
             sources.append(row)
         return {"hash": self.hash, "split": self.split, "packing": self.packing,
                 "sequence_length": self.sequence_length, "batch_size": self.batch_size,
+                "tokenizer_sha256": self.tokenizer_sha256,
                 "tokens": sum(source.entry.tokens for source in self._sources),
                 "sources": sources}
 

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from maxlm.config import Config
+from maxlm.config import Config, ConfigError
 from maxlm.data.loader import make_loader
 from maxlm.data.plan import EvaluationPlan
 from maxlm.parallel.batches import BatchPlacement
@@ -26,20 +26,42 @@ def summarise(loss_nats: float, tokens: float, bytes_: float, prefix: str) -> di
     }
 
 
+def evaluation_plan(config: Config, tokenizer_sha256: str) -> EvaluationPlan:
+    """The rows that `config.evals` names.
+
+    Args:
+      tokenizer_sha256: of the tokenizer the model is trained with.
+
+    Raises:
+      ConfigError: there is no such split, or its token ids are not those the model knows.
+      CorpusError: files are missing or damaged.
+    """
+    plan = EvaluationPlan(config.data, config.evals.split, config.evals.batches)
+    tokens = f"config.data.tokens: split {plan.split!r} beside {plan.tokenizer_path}"
+    if plan.tokenizer_sha256 != tokenizer_sha256:
+        raise ConfigError(
+            f"{tokens} was made with tokenizer {plan.tokenizer_sha256[:12]}, but the model was "
+            f"trained with {tokenizer_sha256[:12]} (sha256); tokenize the texts with the model's "
+            "(RUN/tokenizer.model)")
+    if plan.vocab_size > config.model.vocab_size:
+        raise ConfigError(f"{tokens} has a vocabulary of {plan.vocab_size}, but the model one of "
+                          f"{config.model.vocab_size}")
+    return plan
+
+
 class HeldOut:
     """Scores the same rows of a split each time it is run.
 
     Args:
-      config: of the run; `evals` says which split and how many batches.
+      config: of the run.
       mesh, placement: where parameters and rows lie.
       params: weights, or their shapes and shardings, for the one compilation.
-      plan: the rows to score, when the caller has it already.
+      plan: the rows to score, from `evaluation_plan`.
     """
 
     def __init__(self, config: Config, mesh: jax.sharding.Mesh, placement: BatchPlacement,
-                 params: Any, plan: EvaluationPlan | None = None):
-        self._plan = plan or EvaluationPlan(
-            config.data, config.evals.split, config.evals.batches)
+                 params: Any, plan: EvaluationPlan):
+        self._plan = plan
         self._placement = placement
         self._step = compile_eval_step(config, mesh, params,
                                        placement.abstract(config.data.sequence_length))

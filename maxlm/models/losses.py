@@ -148,7 +148,8 @@ def _sum_forward(hidden_BTD, head_VD, targets_BT, weights_BT, count):
     (total, d_head_DV), d_hidden = jax.lax.scan(
         chunk_loss, (jnp.float32(0), jnp.zeros(head_DV.shape, jnp.float32)), chunks)
     d_hidden_BTD = jnp.moveaxis(d_hidden, 0, 1).reshape(hidden_BTD.shape)
-    return total, (d_hidden_BTD, d_head_DV.T, head_VD)
+    # A transpose folded into a bfloat16 dot with float32 result is one that XLA:CPU cannot run.
+    return total, (d_hidden_BTD, jax.lax.optimization_barrier(d_head_DV).T, head_VD)
 
 
 def _sum_backward(count, residuals, cotangent):

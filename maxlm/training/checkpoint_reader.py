@@ -122,7 +122,7 @@ class Reader:
         Raises:
           CheckpointError: no such step.
         """
-        self._require(step)
+        self.require(step)
         with ocp.Checkpointer(ocp.JsonCheckpointHandler()) as checkpointer:
             return Meta(**checkpointer.restore(self.directory / str(step) / "meta"))
 
@@ -136,7 +136,7 @@ class Reader:
         Raises:
           CheckpointError: no such step, or a parameter of another name, shape or dtype.
         """
-        self._require(step)
+        self.require(step)
         path = self.directory / str(step) / "state"
         with ocp.PyTreeCheckpointer() as checkpointer:
             stored = ocp.StandardCheckpointHandler().metadata(epath.Path(path))
@@ -147,7 +147,8 @@ class Reader:
                 restore_args=ocp.checkpoint_utils.construct_restore_args(item)))
         return restored["params"]
 
-    def _require(self, step: int) -> None:
+    def require(self, step: int) -> None:
+        """Raises CheckpointError, with the steps there are, when there is no such checkpoint."""
         if step not in self.steps():
             have = ", ".join(map(str, self.steps())) or "none"
             raise CheckpointError(

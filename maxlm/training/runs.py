@@ -10,13 +10,16 @@ import jax
 from jax.sharding import Mesh
 
 from maxlm.config import (
+    MODEL_COMPUTATION,
     Config,
     ConfigError,
     ParallelConfig,
     build,
     from_config_dict,
+    local_path,
     override,
 )
+from maxlm.data.corpus import TOKENIZER_FILE
 from maxlm.data.tokenizer import Tokenizer
 from maxlm.models import transformer
 from maxlm.parallel.mesh import make_mesh
@@ -50,12 +53,13 @@ def open_run(
     Args:
       workdir: `--workdir` of the training run.
       step: which checkpoint; None for the newest.
-      overrides: (dotted field, text) as on the command line, applied to the stored config.
+      overrides: (dotted field, text) as on the command line, applied to the stored config. Only
+        fields that leave the model what it is.
 
     Raises:
       ConfigError: no run there, no such checkpoint, a damaged one, a bad override.
     """
-    workdir = Path(workdir)
+    workdir = local_path(workdir, "--workdir")
     if not (workdir / "config.json").is_file():
         raise ConfigError(f"--workdir: {str(workdir)!r} holds no run (no config.json); give the "
                           "--workdir of python -m maxlm.train")
@@ -63,11 +67,19 @@ def open_run(
     if not reader.steps():
         raise CheckpointError(f"--workdir: {str(workdir)!r} has no checkpoint yet")
     step = reader.steps()[-1] if step is None else step
-    meta = reader.read_meta(step)
+    reader.require(step)
     if problem := reader.damage(step):
         others = ", ".join(str(s) for s in reader.steps() if s != step) or "none"
         raise CheckpointError(f"checkpoint {step} is damaged: {problem}; other steps: {others}")
+    meta = reader.read_meta(step)
     config = _resolve(meta.config, overrides)
+    tokenizer = Tokenizer.load(workdir / TOKENIZER_FILE, "--workdir")
+    trained_with = meta.plan.get("tokenizer_sha256", tokenizer.sha256)
+    if tokenizer.sha256 != trained_with:
+        raise CheckpointError(
+            f"{workdir / TOKENIZER_FILE}: not the tokenizer the run was trained with (sha256 "
+            f"{tokenizer.sha256[:12]}, the checkpoint says {trained_with[:12]}); copy it back from "
+            "the directory of the tokens")
     mesh = make_mesh(config.parallel)
     shardings = transformer.param_shardings(config.model, mesh)
     abstract = jax.tree.map(
@@ -75,13 +87,41 @@ def open_run(
         transformer.abstract_params(config.model), shardings,
         is_leaf=lambda leaf: hasattr(leaf, "logical_axes"))
     params = reader.restore_params(step, abstract)
-    return Run(step, config, mesh, params, Tokenizer.load(workdir / "tokenizer.model"))
+    return Run(step, config, mesh, params, tokenizer)
+
+
+# What a reading command may change: where it runs, how it computes, and what it reads.
+_READING_SECTIONS = ("data", "evals", "parallel", "precision")
+
+
+def _refuse_another_model(name: str) -> None:
+    section, _, field = name.partition(".")
+    if section in _READING_SECTIONS or (section == "model" and field in MODEL_COMPUTATION):
+        return
+    raise ConfigError(
+        f"config.{name}: belongs to the trained run and cannot be changed here; what can: "
+        + ", ".join([f"config.{s}.*" for s in _READING_SECTIONS]
+                    + [f"config.model.{field}" for field in sorted(MODEL_COMPUTATION)]))
+
+
+def stored_config(stored: dict[str, Any]) -> Config:
+    """The config inside a checkpoint; fields that are newer than it have their defaults.
+
+    Raises:
+      CheckpointError: it has a field that this version of maxlm does not know.
+    """
+    try:
+        return build(Config, json.loads(json.dumps(stored)))
+    except ConfigError as error:
+        raise CheckpointError("--workdir: its checkpoints were written by another version of maxlm "
+                              f"({error})") from None
 
 
 def _resolve(stored: dict[str, Any], overrides: Sequence[tuple[str, str]]) -> Config:
-    face = build(Config, json.loads(json.dumps(stored))).to_config_dict()
+    face = stored_config(stored).to_config_dict()
     for name, text in overrides:
         override(face, Config, name, text)
+        _refuse_another_model(name)
     config = from_config_dict(Config, face)
     try:
         config.parallel.sizes(jax.device_count())

@@ -1,5 +1,6 @@
 """`maxlm.evaluate` and `maxlm.generate` on a run of seconds."""
 
+import hashlib
 import json
 import math
 import shutil
@@ -12,7 +13,7 @@ from maxlm import evaluate, generate
 from maxlm.config import ConfigError
 from maxlm.training.checkpoint_reader import CheckpointError
 from maxlm.training.runs import open_run
-from tests import training_runs
+from tests import token_corpora, training_runs
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +119,80 @@ def test_no_run_no_checkpoint_damaged_checkpoint(workdir, tmp_path):
     shutil.rmtree(copy / "checkpoints")
     with pytest.raises(CheckpointError, match="has no checkpoint yet"):
         generate.main([f"--workdir={copy}", "--prompt=a"])
+
+
+@pytest.mark.parametrize("file", ["meta/metadata", "state/_METADATA", "checksums.json"])
+def test_a_damaged_description_is_one_line_too(workdir, tmp_path, file):
+    copy = shutil.copytree(workdir, tmp_path / "copy")
+    damaged = copy / "checkpoints" / "4" / file
+    damaged.write_bytes(damaged.read_bytes()[:-3])
+    for command, words in ((generate, ["--prompt=a"]), (evaluate, [])):
+        with pytest.raises(CheckpointError, match=f"checkpoint 4 is damaged: file {file}"):
+            command.main([f"--workdir={copy}", *words])
+
+
+def test_the_model_stays_what_was_trained(workdir, capsys):
+    for name, text in [("model.rope_theta", "5"), ("model.norm_epsilon", "0.1"),
+                       ("model.num_layers", "1"), ("run.seed", "3")]:
+        with pytest.raises(ConfigError, match=f"config.{name}: belongs to the trained") as caught:
+            evaluate.main([f"--workdir={workdir}", f"--config.{name}={text}"])
+        assert "config.model.attention" in str(caught.value)
+    words = [f"--workdir={workdir}"]
+    one, other = (json.loads(printed(capsys, evaluate, *words, *more)) for more in (
+        [], ["--config.model.attention=reference", "--config.model.scan_layers=true",
+             "--config.model.remat=full", "--config.model.loss_chunk=32"]))
+    assert one.keys() == other.keys()
+    assert math.isclose(one["eval/loss"], other["eval/loss"], abs_tol=1e-5)
+
+
+def other_tokens(directory, vocab_size):
+    tokenizer = token_corpora.tiny_tokenizer(vocab_size)
+    documents = [token_corpora.document_tokens(np.random.default_rng(0), 50, vocab_size)]
+    token_corpora.write_split(directory, "validation", {"prose": [documents]}, vocab_size,
+                              tokenizer=tokenizer)
+    return hashlib.sha256(tokenizer).hexdigest()[:12]
+
+
+@pytest.mark.parametrize("vocab_size", [390, 420])
+def test_tokens_of_another_tokenizer_are_not_scored(workdir, tmp_path, vocab_size):
+    other = other_tokens(tmp_path / "other", vocab_size)
+    mine = hashlib.sha256(token_corpora.tiny_tokenizer()).hexdigest()[:12]
+    with pytest.raises(ConfigError, match=f"made with tokenizer {other}.*trained with {mine}"):
+        evaluate.main([f"--workdir={workdir}", f"--config.data.tokens={tmp_path / 'other'}"])
+
+
+def test_another_tokenizer_in_the_run_is_refused(workdir, tmp_path):
+    copy = shutil.copytree(workdir, tmp_path / "copy")
+    (copy / "tokenizer.model").write_bytes(token_corpora.tiny_tokenizer(390))
+    with pytest.raises(CheckpointError, match="not the tokenizer the run was trained with"):
+        generate.main([f"--workdir={copy}", "--prompt=a"])
+
+
+def test_a_run_is_evaluated_from_any_directory_and_its_tokens_may_move(
+        tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(training_runs.tokens(), "tokens")
+    settings = {"data__tokens": "tokens", "evals__batches": 1}
+    assert training_runs.run(tmp_path / "run", run__steps=1, **settings) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    shown = json.loads(printed(capsys, evaluate, "--workdir=../run"))
+    shutil.move(tmp_path / "tokens", tmp_path / "moved")
+    with pytest.raises(ConfigError, match=r"no directory .*/tokens.* --config\.data\.tokens=PATH"):
+        evaluate.main(["--workdir=../run"])
+    assert json.loads(printed(capsys, evaluate, "--workdir=../run",
+                              "--config.data.tokens=../moved")) == shown
+    # And training goes on: the plan decides, not the place.
+    settings["data__tokens"] = "../moved"
+    assert training_runs.run(tmp_path / "run", run__steps=2, **settings) == 0
+    assert sorted(training_runs.losses(tmp_path / "run")) == [1, 2]
+
+
+def test_urls_are_not_paths(workdir, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command, words in ((generate, ["--prompt=a"]), (evaluate, [])):
+        with pytest.raises(ConfigError, match="--workdir: 'gs://bucket/run' is a URL"):
+            command.main(["--workdir=gs://bucket/run", *words])
+    with pytest.raises(ConfigError, match=r"config\.data\.tokens: 's3://b/t' is a URL"):
+        evaluate.main([f"--workdir={workdir}", "--config.data.tokens=s3://b/t"])
+    assert not list(tmp_path.iterdir())

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 from maxlm import train
-from maxlm.config import run_command
+from maxlm.config import ConfigError, run_command
 from tests import training_runs as runs
+from tests.token_corpora import tiny_tokenizer, write_split
 
 STEPS = 30  # of 8 rows: six times through the corpus
 SPENT = 280.0
@@ -167,6 +168,29 @@ def test_at_or_past_the_last_step_nothing_is_done(workdir, capfd, steps):
     assert sorted(p.name for p in (workdir / "checkpoints").iterdir()) == ["2", "4"]
 
 
+def test_a_checkpoint_from_before_a_field_existed_is_of_the_same_run():
+    config = runs.config()
+    plan = train.Plan.build(config.data, 0).describe()
+    saved = train.to_plain(config)
+    del saved["model"]["rope_theta"], saved["model"]["loss_chunk"], saved["telemetry"]
+    train.refuse_other_run(config, plan)(train.Meta(saved, plan, 0))
+    saved["model"]["no_such"] = 1
+    with pytest.raises(ConfigError, match=r"another version of maxlm \(config\.model\.no_such"):
+        train.refuse_other_run(config, plan)(train.Meta(saved, plan, 0))
+
+
+def test_a_validation_split_of_another_tokenizer_is_refused(tmp_path, monkeypatch, capfd):
+    tokens = shutil.copytree(runs.tokens(), tmp_path / "tokens")
+    shutil.rmtree(tokens / "validation")
+    other = tiny_tokenizer(390)
+    write_split(tokens, "validation", {"prose": [[np.array([1, 50, 2], np.uint16)]]}, 390,
+                tokenizer=other)
+    status, errors = command(
+        runs.arguments(tmp_path / "run", data__tokens=str(tokens)), monkeypatch, capfd)
+    assert status == 2 and "'validation' beside" in errors and "was made with tokenizer" in errors
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
 @pytest.mark.parametrize(("settings", "words"), [
     ({"model__num_layers": 3}, "config.model.num_layers: checkpoint 2, this run 3"),
     ({"model__mlp_dim": 192}, "config.model.mlp_dim: checkpoint 128, this run 192"),
@@ -279,6 +303,13 @@ def test_mistakes_in_settings_are_one_line(tmp_path, monkeypatch, capfd, setting
     ([f"--config={runs.CONFIG}", "--workdir=RUN", "--num_processes=2"], "--coordinator_address"),
     ([f"--config={runs.CONFIG}", "--workdir=RUN", "--num_processes=2", "--process_id=2",
       "--coordinator_address=localhost:1"], "--process_id: must be from 0 to 1, got 2"),
+    ([f"--config={runs.CONFIG}", "--workdir=gs://bucket/run"],
+     "--workdir: 'gs://bucket/run' is a URL; give the path at which the bucket is mounted"),
+    ([f"--config={runs.CONFIG}", "--workdir=RUN", "--config.data.tokens=gs://bucket/tokens"],
+     "config.data.tokens: 'gs://bucket/tokens' is a URL"),
+    ([f"--config={runs.CONFIG}", "--workdir=RUN",
+      '--config.data.tokens=[{"path": "gs://bucket/tokens"}]'],
+     "config.data.tokens: 'gs://bucket/tokens' is a URL"),
 ])
 def test_mistakes_on_the_command_line_are_one_line(tmp_path, monkeypatch, capfd, argv, words):
     (tmp_path / "FILE").write_text("")

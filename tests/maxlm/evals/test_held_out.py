@@ -1,6 +1,7 @@
 """Held-out numbers against every document scored alone, in numpy, from the logits."""
 
 import dataclasses
+import hashlib
 import math
 
 import jax
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from maxlm.config import EvalsConfig, ModelConfig, ParallelConfig
-from maxlm.evals.held_out import HeldOut, summarise
+from maxlm.config import ConfigError, EvalsConfig, ModelConfig, ParallelConfig
+from maxlm.evals.held_out import HeldOut, evaluation_plan, summarise
 from maxlm.models import transformer
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import make_mesh
@@ -37,6 +38,13 @@ def tokens(tmp_path_factory):
 def config(directory, batches: int):
     base = training_runs.config(data__tokens=str(directory), data__batch_size=2)
     return dataclasses.replace(base, model=MODEL, evals=EvalsConfig(every_steps=1, batches=batches))
+
+
+TOKENIZER = hashlib.sha256(tiny_tokenizer()).hexdigest()
+
+
+def plan(settings):
+    return evaluation_plan(settings, TOKENIZER)
 
 
 def params():
@@ -73,7 +81,7 @@ def test_loss_perplexity_and_bits_per_byte(tokens, parallel, devices, batches):
     settings = config(directory, batches)
     mesh = make_mesh(parallel, jax.devices()[:devices])
     abstract = abstract_state(settings, mesh).params
-    held_out = HeldOut(settings, mesh, BatchPlacement(mesh, 2), abstract)
+    held_out = HeldOut(settings, mesh, BatchPlacement(mesh, 2), abstract, plan(settings))
     weights = jax.tree.map(lambda leaf, a: jax.device_put(leaf, a.sharding), params(), abstract)
     wanted = by_hand(encoded)
     for _ in range(2):  # the same rows again
@@ -88,9 +96,20 @@ def test_a_model_that_knows_nothing_has_the_perplexity_of_the_vocabulary(tokens)
     settings = config(directory, 3)
     mesh = make_mesh(ParallelConfig(), jax.devices()[:1])
     zeros = jax.tree.map(lambda leaf: 0 * leaf, params())
-    found = HeldOut(settings, mesh, BatchPlacement(mesh, 2), zeros).run(zeros)
+    found = HeldOut(settings, mesh, BatchPlacement(mesh, 2), zeros, plan(settings)).run(zeros)
     np.testing.assert_allclose(found["eval/perplexity"], 400, rtol=1e-5)
 
 
 def test_a_loss_past_the_largest_float_is_still_a_number(tokens):
     assert math.isfinite(summarise(1e6, 10, 10, "eval")["eval/perplexity"])
+
+
+def test_ids_the_model_does_not_know_are_refused(tokens):
+    directory, _ = tokens
+    settings = config(directory, 1)
+    with pytest.raises(ConfigError, match=rf"made with tokenizer {TOKENIZER[:12]}, but the model "
+                                          r"was trained with 0123456789ab \(sha256\)"):
+        evaluation_plan(settings, "0123456789abcdef")
+    smaller = dataclasses.replace(settings, model=dataclasses.replace(MODEL, vocab_size=399))
+    with pytest.raises(ConfigError, match="vocabulary of 400, but the model one of 399"):
+        evaluation_plan(smaller, TOKENIZER)
