@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +9,18 @@ import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.sinks import files
+from data_beam.sinks import files, json_files
 from maxlm.config.schema import ConfigError, suggestion
 
 _ROWS = 256
+_MANIFEST = {
+    "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
+    "sources": {str: {"domain": str, "licence": str, "kept": int, "bytes": int,
+                      "splits": {str: int}}},
+}
+_AGAIN = "remove the corpus and make it again with python -m data_beam.prepare"
+DAMAGED = (pyarrow.ArrowException, OSError, UnicodeDecodeError)
+"""What pyarrow raises for a damaged Parquet file."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,24 +81,24 @@ def find_documents(corpus: str) -> CorpusFiles:
                 if FileSystems.exists(corpus) else "does not exist")
         raise ConfigError(f"--corpus: {corpus} {what}; make it with python -m data_beam.prepare")
     try:
-        manifest = json.loads(files.read_bytes(path))
-        listed = [DocumentFile(FileSystems.join(corpus, entry["file"]), entry["rows"],
-                               entry["bytes"], entry["sha256"])
-                  for entry in manifest["outputs"] if entry["file"].startswith("documents/")]
-        sources = tuple(
-            CorpusSource(name, entry["domain"], entry["licence"], entry["kept"], entry["bytes"],
-                         entry["splits"]) for name, entry in manifest["sources"].items())
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"--corpus: {path} is no manifest of a corpus ({error!r})") from None
+        manifest = json_files.read(path, _MANIFEST)
+    except json_files.NotThisKind as error:
+        raise ConfigError(f"--corpus: {path} is damaged or no manifest of a corpus ({error}); "
+                          f"{_AGAIN}") from None
+    listed = [DocumentFile(FileSystems.join(corpus, entry["file"]), entry["rows"], entry["bytes"],
+                           entry["sha256"])
+              for entry in manifest["outputs"] if entry["file"].startswith("documents/")]
+    sources = tuple(
+        CorpusSource(name, entry["domain"], entry["licence"], entry["kept"], entry["bytes"],
+                     entry["splits"]) for name, entry in manifest["sources"].items())
     listed.sort(key=lambda file: file.path)
-    found = {entry.path: entry.size_in_bytes for entry in FileSystems.match(
-        [FileSystems.join(corpus, "documents", "*")])[0].metadata_list}
+    found = {entry.path: entry.size_in_bytes
+             for entry in files.match(FileSystems.join(corpus, "documents"), "*")}
     for file in listed:
         if found.get(file.path) != file.size:
             is_now = "is missing" if file.path not in found else (
                 f"has {found[file.path]} bytes instead of {file.size}")
-            raise ConfigError(f"--corpus: {file.path} {is_now}; make the corpus again with "
-                              "python -m data_beam.prepare")
+            raise ConfigError(f"--corpus: {file.path} {is_now}; {_AGAIN}")
     digest = hashlib.sha256("\n".join(file.sha256 for file in listed).encode()).hexdigest()
     return CorpusFiles(tuple(listed), sources, digest)
 
@@ -100,16 +107,23 @@ def read_rows(path: str, columns: list[str]) -> Iterator[dict[str, Any]]:
     """Rows of a document file, a few hundred in memory at a time.
 
     Raises:
-      ConfigError: the file lacks a column or is no Parquet.
+      ConfigError: the file lacks a column, is damaged or no Parquet.
     """
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
         try:
             parquet = pyarrow.parquet.ParquetFile(handle)
-        except pyarrow.ArrowInvalid as error:
-            raise ConfigError(f"--corpus: {path} is not a Parquet file ({error})") from None
-        for column in columns:
-            if column not in parquet.schema_arrow.names:
-                raise ConfigError(f"--corpus: {path} has no column {column!r}; "
-                                  f"{suggestion(column, parquet.schema_arrow.names)}")
-        for batch in parquet.iter_batches(_ROWS, columns=columns):
-            yield from batch.to_pylist()
+            missing = [name for name in columns if name not in parquet.schema_arrow.names]
+            if not missing:
+                for batch in parquet.iter_batches(_ROWS, columns=columns):
+                    yield from batch.to_pylist()
+        except DAMAGED as error:
+            raise ConfigError(damaged(path, error)) from None
+    if missing:
+        raise ConfigError(f"--corpus: {path} has no column {missing[0]!r}; "
+                          f"{suggestion(missing[0], parquet.schema_arrow.names)}")
+
+
+def damaged(path: str, error: BaseException) -> str:
+    """The message for a document file that cannot be read."""
+    return (f"--corpus: {path} is damaged or not a Parquet file ({' '.join(str(error).split())}); "
+            f"{_AGAIN}")

@@ -15,10 +15,9 @@ recipe give the same bytes whatever the runner and the number of workers. Run it
 nothing; stop it and the next run starts afresh.
 """
 
-import errno
 import json
 import logging
-import os
+import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -26,29 +25,26 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.io.localfilesystem import LocalFileSystem
 from apache_beam.runners.runner import PipelineState
 
 from data_beam import beam_options, pipeline, progress
 from data_beam.config import RecipeConfig
 from data_beam.readers.listing import File, list_files
-from data_beam.sinks import files, manifest
+from data_beam.sinks import files, manifest, output_folder
 from maxlm.config import command_line, schema
 from maxlm.config.schema import ConfigError
 
-_DISK_FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-_OUTPUTS = ("documents", "dropped", "dead_letters")
-
-
-def _is_local(path: str) -> bool:
-    return isinstance(FileSystems.get_filesystem(path), LocalFileSystem)
+COMMAND = "data_beam.prepare"
+_OUTPUTS = {"documents": "parquet", "dropped": "parquet", "dead_letters": "jsonl"}
+_OWN_FILES = re.compile("|".join(rf"{kind}/{kind}-\d{{5,}}-of-\d{{5,}}\.{suffix}"
+                                 for kind, suffix in _OUTPUTS.items()))
 
 
 def _already_done(output: str, identity: dict[str, Any]) -> bool:
     """Whether `output` holds the corpus of this recipe and these files.
 
     Raises:
-      ConfigError: it holds another corpus.
+      ConfigError: it holds another corpus, or this one in part.
     """
     existing = manifest.read(output)
     if existing is None:
@@ -64,38 +60,20 @@ def _already_done(output: str, identity: dict[str, Any]) -> bool:
             f"--output: {output} was made from other files (now {now['files']} of {now['bytes']:,} "
             f"bytes, then {then['files']} of {then['bytes']:,}, or some were modified since); "
             "choose another --output or remove it")
+    output_folder.check_whole(output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
     return True
 
 
-def _remove_unfinished(output: str) -> None:
-    """Clears what a stopped run left, and nothing else.
-
-    Raises:
-      ConfigError: there are files that no run of this command makes.
-    """
-    found = FileSystems.match([FileSystems.join(output, "**")])[0].metadata_list
-    paths = [entry.path for entry in found]
-    root = output.rstrip("/") + "/"
-    for path in paths:
-        top = path[len(root):].split("/")[0]
-        if top not in (*_OUTPUTS, files.TEMPORARY):
-            raise ConfigError(f"--output: {output} holds other files ({path[len(root):]}) and no "
-                              "manifest.json; choose an empty or a new folder")
-    if paths:
-        FileSystems.delete(paths)
-
-
 def _read_reports(temporary: str) -> list[dict[str, Any]]:
-    pattern = FileSystems.join(temporary, "reports", "*.json")
     return [json.loads(files.read_bytes(entry.path))
-            for entry in FileSystems.match([pattern])[0].metadata_list]
+            for entry in files.match(FileSystems.join(temporary, "reports"), "*.json")]
 
 
 def _run_pipeline(recipe: RecipeConfig, listing: Sequence[File], output: str, temporary: str,
                   options: Any) -> None:
     listing_path = FileSystems.join(temporary, "listing.jsonl")
     pipeline.write_listing(listing_path, list(listing))
-    local = _is_local(output)
+    local = files.is_local(output)
     progress_folder = FileSystems.join(temporary, "progress") if local else ""
     for folder in (FileSystems.join(temporary, "reports"), progress_folder):
         if folder:
@@ -120,31 +98,35 @@ def prepare(recipe: RecipeConfig, output: str, options: Any) -> dict[str, Any]:
       options: Beam pipeline options.
 
     Raises:
-      ConfigError: inputs that do not exist; an output that holds something else; a full disk.
+      ConfigError: inputs that do not exist; an output that holds something else, lacks files or
+        is being written by another run; a full disk.
     """
-    output = str(Path(output).resolve()) if _is_local(output) else output.rstrip("/")
+    with output_folder.exclusive(output) as folder:
+        return _prepare(recipe, folder, options)
+
+
+def _prepare(recipe: RecipeConfig, output: str, options: Any) -> dict[str, Any]:
     listing = list_files(recipe)
     if _already_done(output, manifest.identity(recipe, listing)):
+        output_folder.finish(output, COMMAND)
         print(f"{output} is whole and of this recipe: nothing to do")
         result = manifest.read(output)
         assert result is not None
         return result
-    _remove_unfinished(output)
-    temporary = FileSystems.join(output, files.TEMPORARY)
-    files.make_folder(temporary)
-    print(f"reading {len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
-          f"{len(recipe.sources)} sources", flush=True)
     try:
+        temporary = output_folder.begin(output, COMMAND, _OWN_FILES)
+        print(f"reading {len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
+              f"{len(recipe.sources)} sources", flush=True)
         _run_pipeline(recipe, listing, output, temporary, options)
         result = manifest.combine(recipe, listing, _read_reports(temporary))
         manifest.write(output, temporary, result)
-    except Exception as error:  # Beam wraps a worker's error in its own, the text survives.
-        full = [text for text in _DISK_FULL if text in str(error)]
+    except Exception as error:
+        full = files.disk_full(error)
         if not full:
             raise
-        raise ConfigError(f"--output: cannot write to {output}: {full[0].lower()}; what is there "
-                          "is not taken for a corpus. Make room and run again") from error
-    FileSystems.delete([temporary])
+        raise ConfigError(f"--output: cannot write to {output}: {full}; what is there is not taken "
+                          "for a corpus. Make room and run again") from error
+    output_folder.finish(output, COMMAND)
     return result
 
 

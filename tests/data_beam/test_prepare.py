@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import json
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -33,6 +32,7 @@ from data_beam.readers.listing import list_files
 from data_beam.sinks import manifest
 from maxlm.config.schema import ConfigError, build
 from maxlm.data import corpus
+from tests.data_beam.file_limits import file_size_limit
 
 TEA = "茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们日常的饮料。" * 2
 PROSE = "A sentence about the history of tea, long enough to be kept by every rule, number {}."
@@ -280,7 +280,7 @@ def test_another_recipe_or_other_files_on_an_old_output_are_refused(made, tmp_pa
 
 def test_a_folder_with_other_files_is_left_alone(made, tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(ConfigError, match=r"thesis.tex.* and no manifest.json"):
+    with pytest.raises(ConfigError, match=r"holds files of something else \(thesis.tex\)"):
         run(made[0], tmp_path)
     assert contents(tmp_path).keys() == {"thesis.tex"}
 
@@ -357,13 +357,8 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole(tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.txt").write_bytes(os.urandom(200_000).hex().encode())
     config = write_config(tmp_path, tmp_path / "raw")
-    limit = 50_000  # bytes a file may have: the system then refuses as it does on a full disk
-
-    def refuse() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    result = command(f"--config={config}", f"--output={tmp_path / 'out'}", preexec_fn=refuse)
+    result = command(f"--config={config}", f"--output={tmp_path / 'out'}",
+                     preexec_fn=file_size_limit(50_000))
     assert result.returncode == 2
     *progress, message = result.stderr.strip().splitlines()
     assert message.startswith("error: --output: cannot write to")

@@ -1,9 +1,12 @@
 import hashlib
 import os
+import re
+import shutil
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,9 +14,11 @@ import xxhash
 from array_record.python.array_record_module import ArrayRecordReader
 
 from data_beam import tokenize
+from data_beam.corpus_files import read_rows
 from maxlm.config import ConfigError
 from maxlm.data.corpus import TokenCorpus, decode_record
 from maxlm.data.tokenizer import Tokenizer
+from tests.data_beam.file_limits import file_size_limit
 from tests.document_corpora import document, write_corpus
 from tests.token_corpora import tiny_tokenizer
 
@@ -128,21 +133,87 @@ def test_other_inputs_in_the_same_output_are_refused(inputs, tokens, tmp_path):
 def test_foreign_files_are_not_deleted(inputs, tmp_path):
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "thesis.txt").write_text("years of work")
-    with pytest.raises(ConfigError, match=r"other files \(thesis\.txt\)"):
+    with pytest.raises(ConfigError, match=r"something else \(thesis\.txt\)"):
         tokenize.main(flags(inputs, tmp_path / "t"))
     assert (tmp_path / "t" / "thesis.txt").exists()
 
 
-def test_what_a_stopped_run_left_is_made_again(inputs, tokens, tmp_path):
+def test_what_a_killed_run_left_is_made_again(inputs, tokens, tmp_path):
     output = tmp_path / "t"
-    (output / "train").mkdir(parents=True)
+    victim = subprocess.Popen([sys.executable, "-m", "data_beam.tokenize", *flags(inputs, output)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not list(output.glob("_temporary/parts/*")):
+        assert victim.poll() is None
+        time.sleep(0.005)
+    victim.kill()
+    victim.wait()
     (output / "train" / "web-00000-of-00003.array_record").write_bytes(b"half")
-    (output / "_temporary" / "reports").mkdir(parents=True)
     (output / "_temporary" / "reports" / "read-x-0.json").write_text('{"counts": [["train",')
     with pytest.raises(ConfigError, match="no finished split"):
         TokenCorpus.open(output, "train")
     tokenize.main(flags(inputs, output))
     assert digests(output) == digests(tokens)
+
+
+@pytest.mark.parametrize("name, damage, message", [
+    ("test/manifest.json", Path.unlink, "test/manifest.json is missing"),
+    ("test/manifest.json", lambda path: path.write_text("[]"), "no manifest of tokens"),
+    ("train/manifest.json", lambda path: path.write_text("{"), "no manifest of tokens"),
+    ("train/code-00000-of-00001.array_record", Path.unlink, "is missing"),
+    ("train/code-00000-of-00001.array_record", lambda path: os.truncate(path, 9),
+     "has 9 bytes instead of"),
+    ("train/code-00000-of-00001.index.parquet", Path.unlink, "is missing"),
+    ("train/code-00000-of-00001.index.parquet", lambda path: os.truncate(path, 99), "is damaged"),
+    ("tokenizer.model", Path.unlink, "is missing"),
+    ("tokenizer.model", lambda path: os.truncate(path, 99), "is damaged"),
+])
+def test_an_output_that_lost_a_file_is_not_called_whole(
+        inputs, tokens, tmp_path, name, damage, message):
+    output = tmp_path / "t"
+    shutil.copytree(tokens, output)
+    damage(output / name)
+    before = digests(output)
+    with pytest.raises(ConfigError, match=message) as caught:
+        tokenize.main(flags(inputs, output))
+    assert str(caught.value).startswith("--output: ") and str(output / name) in str(caught.value)
+    assert digests(output) == before
+
+
+@pytest.mark.parametrize("place", [0, 0.5, None])
+def test_a_damaged_document_file_is_one_line(inputs, tmp_path, place):
+    """The first page of the texts without its head or middle, or a file that is no Parquet."""
+    folder = tmp_path / "c"
+    write_corpus(folder, rows(), shards=1)
+    path, = (folder / "documents").iterdir()
+    content = bytearray(path.read_bytes())
+    if place is None:
+        content[:] = b"x" * len(content)
+    else:
+        column = pq.read_metadata(path).row_group(0).column(1)
+        assert column.path_in_schema == "text"
+        start = column.dictionary_page_offset + int(place * column.total_compressed_size)
+        content[start:start + 64] = b"\xff" * 64
+    path.write_bytes(content)
+    result = subprocess.run(
+        [sys.executable, "-m", "data_beam.tokenize", *flags((folder, inputs[1]), tmp_path / "t")],
+        capture_output=True, text=True)
+    assert result.returncode == 2
+    errors = [line for line in result.stderr.splitlines() if not line.startswith("read ")]
+    assert len(errors) == 1, result.stderr
+    assert errors[0].startswith(f"error: --corpus: {path} is damaged or not a Parquet file (")
+    with pytest.raises(ConfigError, match=re.escape(f"--corpus: {path} is damaged")):
+        list(read_rows(str(path), ["id", "text"]))
+
+
+def test_a_full_disk_is_one_line(inputs, tmp_path):
+    result = subprocess.run(
+        [sys.executable, "-m", "data_beam.tokenize", *flags(inputs, tmp_path / "t")],
+        capture_output=True, text=True, preexec_fn=file_size_limit(20_000))
+    assert result.returncode == 2
+    errors = [line for line in result.stderr.splitlines() if not line.startswith("read ")]
+    assert len(errors) == 1, result.stderr
+    assert errors[0].startswith("error: --output: cannot write to ")
+    assert "file too large" in errors[0]
 
 
 def test_two_workers_give_the_same_bytes(inputs, tokens, tmp_path):
@@ -218,4 +289,6 @@ def test_mistakes_are_one_line(inputs, tmp_path):
     assert "does not exist" in error(*flags((tmp_path / "none", inputs[1]), output))
     assert "--tokenizer: no file" in error(*flags((inputs[0], tmp_path / "no.model"), output))
     assert "unknown option --runer" in error(*flags(inputs, output, "--runer=FnApiRunner"))
-    assert "--shard_bytes" in error(*flags(inputs, output), "--shard_bytes=0")
+    for value in ("0", "nan", "inf", "-inf"):
+        with pytest.raises(ConfigError, match="--shard_bytes: must be a number of at least 1"):
+            tokenize.main([*flags(inputs, output), f"--shard_bytes={value}"])

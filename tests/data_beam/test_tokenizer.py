@@ -11,6 +11,7 @@ from data_beam.corpus_files import find_documents
 from data_beam.train_tokenizer import sample_documents, sentences
 from maxlm.config import ConfigError
 from maxlm.data.tokenizer import Tokenizer
+from tests.data_beam.file_limits import file_size_limit
 from tests.document_corpora import document, write_corpus
 
 ENGLISH = ("The quick brown fox jumps over the lazy dog. " * 3 + "\n\n    indented\ttab 1234\n") * 4
@@ -109,6 +110,52 @@ def test_same_inputs_give_the_same_bytes_and_are_not_trained_again(corpus, tmp_p
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     with pytest.raises(ConfigError, match="made with another character_coverage"):
         run(corpus, tmp_path / "one", "--character_coverage=0.99")
+    # A run that was stopped between its two files goes on.
+    (tmp_path / "two" / "tokenizer.model").unlink()
+    run(corpus, tmp_path / "two")
+    for name in ("tokenizer.model", "report.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.parametrize("files, message", [
+    ({"tokenizer.model": "mine"}, "tokenizer.model is there without a report.json"),
+    ({"report.json": "mine"}, "report.json is damaged or no report of a tokenizer .no JSON"),
+    ({"report.json": "[]"}, "the whole is no dict"),
+    ({"report.json": "{}", "tokenizer.model": "mine"}, "sha256 is missing"),
+    ({"report.json": '{"sha256": "0", "inputs": {}, "sources": {"a": {}}}'}, "is missing"),
+])
+def test_files_of_something_else_are_not_overwritten(corpus, tmp_path, capsys, files, message):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        run(corpus, tmp_path)
+    assert capsys.readouterr().out == ""  # it is said before the training
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == files
+
+
+def test_a_model_that_is_not_that_of_the_report_is_kept(corpus, tmp_path):
+    run(corpus, tmp_path / "t")
+    (tmp_path / "t" / "tokenizer.model").write_text("mine")
+    with pytest.raises(ConfigError, match=r"damaged or not that of its report\.json"):
+        run(corpus, tmp_path / "t")
+    assert (tmp_path / "t" / "tokenizer.model").read_text() == "mine"
+
+
+@pytest.mark.parametrize("limit, sources, message", [
+    (1_000, 1, "error: TMPDIR: cannot write to "),  # the sentences
+    (15_000, 100, "error: --output: cannot write to "),  # a report larger than text and model
+])
+def test_a_full_disk_is_one_line(tmp_path, limit, sources, message):
+    corpus = write_corpus(tmp_path / "c", [
+        document(i, f"to be or not to be {i}\n" + ENGLISH * (sources == 1), f"s{i % sources}")
+        for i in range(100)])
+    flags = [f"--corpus={corpus}", f"--output={tmp_path / 't'}", "--vocab_size=290"]
+    result = subprocess.run([sys.executable, "-m", "data_beam.train_tokenizer", *flags],
+                            capture_output=True, text=True, preexec_fn=file_size_limit(limit))
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.splitlines()[-1].startswith(message) and "Traceback" not in result.stderr
+    assert "file too large" in result.stderr
+    assert not (tmp_path / "t" / "tokenizer.model").exists()
 
 
 def test_held_out_documents_are_not_learned_from(corpus):
@@ -157,6 +204,9 @@ def test_vocabulary_smaller_than_the_characters(corpus, tmp_path):
     (["--vocab_size=5"], "--vocab_size: must be more than"),
     (["--character_coverage=1.5"], "--character_coverage"),
     (["--sample_bytes=0"], "--sample_bytes"),
+    (["--sample_bytes=nan"], "--sample_bytes: must be a number"),
+    (["--sample_bytes=inf"], "--sample_bytes: must be a number"),
+    (["--character_coverage=nan"], "--character_coverage"),
     (["--user_defined_symbols=[A],[A]"], "given twice"),
     (["--user_defined_symbols=<s>"], "special id"),
     (["--user_defined_symbols=a b"], "spaces"),

@@ -1,0 +1,133 @@
+"""The folder that a command writes: one run at a time, and nothing deleted but what it wrote."""
+
+import contextlib
+import fcntl
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.sinks import files
+from maxlm.config.schema import ConfigError
+
+_MARKER = "made_by"
+"""File in the temporary folder, there from a run's start to its end: names the command."""
+_TEMPORARY_FILES = re.compile(
+    rf"{files.TEMPORARY}/(?:{_MARKER}|listing\.jsonl?"
+    r"|(?:reports/|progress/)?unfinished-[0-9a-f]{32}|parts/(?:\d+-)?[0-9a-f]{32}\.parquet"
+    r"|reports/[\w.-]+\.json|progress/[0-9a-f]{32}\.json)")
+
+
+@contextlib.contextmanager
+def exclusive(output: str) -> Iterator[str]:
+    """Makes the folder and keeps other runs out of it until the block ends.
+
+    The lock is the kernel's, on the folder itself: it leaves no file and ends with the process.
+    Remote file systems have none. A folder made here and still empty at the end is removed.
+
+    Args:
+      output: folder, local or on any file system that Beam knows.
+
+    Yields:
+      Its absolute path.
+
+    Raises:
+      ConfigError: it cannot be made, is a file, or another run is writing it.
+    """
+    if not files.is_local(output):
+        yield output.rstrip("/")
+        return
+    output = str(Path(output).resolve())
+    made = not os.path.exists(output)
+    try:
+        os.makedirs(output, exist_ok=True)
+        folder = os.open(output, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileExistsError, NotADirectoryError):
+        raise ConfigError(f"--output: {output} is, or lies below, a file; name a folder") from None
+    except OSError as error:
+        raise ConfigError(f"--output: cannot use {output}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"--output: another run is writing {output}; wait until it ends or "
+                              "choose another --output") from None
+        except OSError as error:  # some network file systems
+            print(f"warning: {output} cannot be locked ({error.strerror}); start no second run on "
+                  "it", file=sys.stderr)
+        yield output
+    finally:
+        if made and os.path.isdir(output) and not os.listdir(output):
+            os.rmdir(output)
+        os.close(folder)
+
+
+def is_unfinished(output: str, command: str) -> bool:
+    """Whether a run of `command` began here and did not come to its end."""
+    path = FileSystems.join(output, files.TEMPORARY, _MARKER)
+    return FileSystems.exists(path) and files.read_bytes(path).strip() == command.encode()
+
+
+def begin(output: str, command: str, own: re.Pattern[str]) -> str:
+    """Clears what a stopped run left and marks the folder as this command's until `finish`.
+
+    Only files are deleted that the command makes, by their names, and only in a folder that it
+    marked; anything else there is somebody's.
+
+    Args:
+      output: the folder.
+      command: name of the command, as `data_beam.prepare`.
+      own: what the command writes: full paths below `output`.
+
+    Returns:
+      The temporary folder.
+
+    Raises:
+      ConfigError: the folder holds files of something else. Nothing was deleted.
+    """
+    marked = is_unfinished(output, command)
+    temporary = FileSystems.join(output, files.TEMPORARY)
+    marker = FileSystems.join(temporary, _MARKER)
+    left = []
+    for entry in files.match(output, "**"):
+        name = entry.path[len(output.rstrip("/")) + 1:]
+        if not marked or not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
+            raise ConfigError(f"--output: {output} holds files of something else ({name}); choose "
+                              "a new or an empty folder")
+        if entry.path != marker:
+            left.append(entry.path)
+    files.remove(left)
+    if not marked:
+        files.make_folder(temporary)
+        with FileSystems.create(marker, compression_type=files.CompressionTypes.UNCOMPRESSED
+                                ) as handle:
+            handle.write(f"{command}\n".encode())
+    return temporary
+
+
+def finish(output: str, command: str) -> None:
+    """Removes the temporary folder of a run, if there is one of this command."""
+    if is_unfinished(output, command):
+        files.remove_folder(FileSystems.join(output, files.TEMPORARY))
+
+
+def check_whole(output: str, sizes: Iterable[tuple[str, int | None]]) -> None:
+    """Checks that a finished output still has its files.
+
+    Args:
+      output: the folder.
+      sizes: path below it and bytes of each file of the manifest; None where it has no size.
+
+    Raises:
+      ConfigError: a file is missing or has another size; the first is named.
+    """
+    root = output.rstrip("/") + "/"
+    found = {entry.path[len(root):]: entry.size_in_bytes for entry in files.match(output, "**")}
+    for name, size in sizes:
+        if name not in found or size not in (None, found[name]):
+            what = "is missing" if name not in found else (
+                f"has {found[name]:,} bytes instead of {size:,}")
+            raise ConfigError(f"--output: {root}{name} {what}; remove {output} and run again")
