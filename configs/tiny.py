@@ -29,7 +29,7 @@ def get_config(name: str = "") -> ml_collections.ConfigDict:
             mlp_dim=704, tie_embeddings=True, scan_layers=False),
         data=DataConfig(sequence_length=256, batch_size=8, packing="best_fit"),
         schedule=ScheduleConfig(learning_rate=2e-3, warmup_steps=45),
-        checkpoint=CheckpointConfig(every_steps=150, keep=2),
+        checkpoint=CheckpointConfig(every_steps=50, keep=2),
         evals=EvalsConfig(every_steps=150, batches=16),
     )
     return variant(config, name).to_config_dict()

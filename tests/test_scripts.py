@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +32,10 @@ def test_help_from_anywhere(name, tmp_path):
 def test_mistakes_are_one_line(tmp_path):
     unknown = script("quickstart.sh", "--hlep")
     assert (unknown.returncode, unknown.stderr) == (2, "error: unknown option --hlep; see --help\n")
+    for steps in ("abc", "1e3", "-5", "0", "010"):
+        done = script("quickstart.sh", STEPS=steps)
+        assert (done.returncode, done.stderr) == (
+            2, f"error: STEPS must be a whole number of at least 1, got '{steps}'\n")
     for name in ("quickstart.sh", "test.sh"):
         done = script(name, PYTHON="/bin/false", VENV=str(tmp_path / "venv"))
         assert done.returncode == 2
@@ -38,17 +44,31 @@ def test_mistakes_are_one_line(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_the_quickstart_with_few_steps_and_once_more(tmp_path):
     venv = Path(sys.prefix)
     if not (venv / ".maxlm-installed-test").exists():
         pytest.skip("needs the environment that scripts/test.sh makes")
-    output = tmp_path / "out"
-    first = script("quickstart.sh", "out", cwd=tmp_path, timeout=580, VENV=str(venv), STEPS="10")
+    name = "it's an output"  # must survive the shell, and the command lines shown
+    output = tmp_path / name
+
+    def quickstart() -> subprocess.CompletedProcess:
+        return script("quickstart.sh", name, cwd=tmp_path, timeout=900, VENV=str(venv), STEPS="10")
+
+    first = quickstart()
     assert first.returncode == 0, first.stderr
     for number in range(1, 7):
         assert f"[{number}/6]" in first.stdout
     assert "INFO:" not in first.stderr and "WARNING:" not in first.stderr
     assert "held-out perplexity: " in first.stdout and "after 10 steps" in first.stdout
+    shown = [shlex.split(line) for line in first.stdout.splitlines() if " -m " in line]
+    assert [words[2] for words in shown] == [
+        "data_beam.prepare", "data_beam.train_tokenizer", "data_beam.tokenize", "maxlm.train",
+        "maxlm.evaluate", "maxlm.generate", "maxlm.generate"]
+    assert f"--workdir={output}/run" in shown[3]
+    assert "--config.telemetry.console_seconds=10" in shown[3]  # standard error is no terminal
+    assert shown[5][-3:] == ["--prompt=The function returns", "--prompt=第一条　为了",
+                             "--prompt=def __init__(self, "]
 
     # Sources, chance before training, less than half of it after ten steps.
     manifest = json.loads((output / "corpus/manifest.json").read_text(encoding="utf-8"))
@@ -62,7 +82,19 @@ def test_the_quickstart_with_few_steps_and_once_more(tmp_path):
     texts = (output / "continuations.txt").read_text(encoding="utf-8")
     assert "The function returns" in texts and "第一条" in texts and "def __init__" in texts
 
-    second = script("quickstart.sh", "out", cwd=tmp_path, VENV=str(venv), STEPS="10")
+    second = quickstart()
     assert second.returncode == 0
     assert second.stdout.count("done before") == 6
     assert "after 10 steps" in second.stdout
+
+    # What is gone is made again, and with it what came from it: the same, as it happens.
+    shutil.rmtree(output / "run")
+    third = quickstart()
+    assert third.returncode == 0, third.stderr
+    assert third.stdout.count("done before") == 3 and "[3/6] Tokens" in third.stdout
+    assert (output / "continuations.txt").read_text(encoding="utf-8") == texts
+
+    (output / "run/metrics.jsonl").unlink()  # and cannot be made without training anew
+    fourth = quickstart()
+    assert fourth.returncode == 1
+    assert fourth.stderr.splitlines()[-1].startswith(f"error: {output}/run has checkpoints but no")
