@@ -31,7 +31,9 @@ def get_config(name: str = "") -> ml_collections.ConfigDict:
         model=ModelConfig(
             vocab_size=32000, num_layers=80, embed_dim=8192, num_heads=64, num_kv_heads=8,
             head_dim=128, mlp_dim=28672, remat="full"),
-        data=DataConfig(sequence_length=4096, batch_size=1024, workers=4),
+        # Checksums of a terabyte at each start would keep all devices waiting; lengths must do.
+        data=DataConfig(sequence_length=4096, batch_size=1024, workers=4,
+                        verify=False),
         schedule=ScheduleConfig(learning_rate=1.5e-4, warmup_steps=2000),
         precision=PrecisionConfig(compute="bfloat16"),
         parallel=ParallelConfig(data=1, fsdp=-1, tensor=8),

@@ -30,7 +30,9 @@ def get_config(name: str = "") -> ml_collections.ConfigDict:
         model=ModelConfig(
             vocab_size=32000, num_layers=32, embed_dim=4096, num_heads=32, num_kv_heads=32,
             head_dim=128, mlp_dim=11008, remat="full"),
-        data=DataConfig(sequence_length=4096, batch_size=1024, workers=4),
+        # Checksums of a terabyte at each start would keep all devices waiting; lengths must do.
+        data=DataConfig(sequence_length=4096, batch_size=1024, workers=4,
+                        verify=False),
         schedule=ScheduleConfig(learning_rate=3e-4, warmup_steps=2000),
         precision=PrecisionConfig(compute="bfloat16"),
         parallel=ParallelConfig(data=1, fsdp=-1),

@@ -7,6 +7,8 @@ continuation, or with --json one object a line.
 """
 
 import json
+import math
+import os
 import sys
 from collections.abc import Sequence
 
@@ -15,7 +17,33 @@ import numpy as np
 
 from maxlm.config import ConfigError, Parser, run_command, split_overrides
 from maxlm.models.sampling import Sampling, continue_prompts
-from maxlm.training.runs import open_run
+from maxlm.parallel.mesh import batch_shards
+from maxlm.precision.policy import compute_dtype
+from maxlm.training.faults import naming_no_memory
+from maxlm.training.runs import Run, open_run
+
+
+def refuse_what_does_not_fit(run: Run, prompts: int, tokens: int) -> None:
+    """Compares the KV cache with the memory of all devices (on CPU, of the machine), when that is
+    known; allocating it might end this process, or others, without a word.
+
+    Raises:
+      ConfigError: the cache alone is larger.
+    """
+    model, devices = run.config.model, run.mesh.devices.flat
+    rows = max(prompts, batch_shards(run.mesh))
+    size = (2 * model.num_layers * rows * tokens * model.num_kv_heads * model.head_dim
+            * compute_dtype(run.config.precision).itemsize)
+    if devices[0].platform == "cpu":
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    else:
+        memory = sum((device.memory_stats() or {}).get("bytes_limit", math.inf)
+                     for device in devices)
+    if size > memory:
+        raise ConfigError(
+            f"--max_tokens: keys and values of {rows} texts of {tokens} tokens take "
+            f"{size / 2**30:,.1f} GiB, but there are {memory / 2**30:,.1f} GiB of memory; ask for "
+            "fewer tokens or fewer prompts at once")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,8 +70,14 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(rest)
     if arguments.max_tokens < 1:
         raise ConfigError(f"--max_tokens: must be at least 1, got {arguments.max_tokens}")
-    if arguments.seed < 0:
-        raise ConfigError(f"--seed: must be at least 0, got {arguments.seed}")
+    if not 0 <= arguments.seed < 2**31:
+        raise ConfigError(f"--seed: must be from 0 to {2**31 - 1}, got {arguments.seed}")
+    for prompt in arguments.prompt:
+        try:
+            prompt.encode()
+        except UnicodeEncodeError as error:  # Python hands on bytes that it could not decode
+            raise ConfigError(f"--prompt: not UTF-8 at character {error.start + 1} of "
+                              f"{prompt[:40]!a}") from None
     sampling = Sampling(arguments.temperature, arguments.top_k, arguments.top_p, arguments.seed)
 
     run = open_run(arguments.workdir, arguments.step, overrides)
@@ -53,6 +87,7 @@ def main(argv: Sequence[str]) -> int:
     if longest > run.config.data.sequence_length:
         print(f"note: {longest} tokens are more than the {run.config.data.sequence_length} the "
               "model was trained on at once; it may ramble past them", file=sys.stderr)
+    refuse_what_does_not_fit(run, len(prompts), longest)
     allowed = np.zeros(run.config.model.vocab_size, bool)
     allowed[: tokenizer.vocab_size] = True
     allowed[[tokenizer.bos_id, tokenizer.pad_id, max(tokenizer.unk_id, 0)]] = False
@@ -60,7 +95,8 @@ def main(argv: Sequence[str]) -> int:
 
     added: list[list[int]] = [[] for _ in prompts]
     ended = [False] * len(prompts)
-    with jax.set_mesh(run.mesh):
+    with (jax.set_mesh(run.mesh),
+          naming_no_memory("ask for fewer tokens (--max_tokens) or fewer prompts at once")):
         for new in continue_prompts(run.params, prompts, arguments.max_tokens, allowed,
                                     tokenizer.eos_id, sampling, run.config.model,
                                     run.config.precision):

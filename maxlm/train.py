@@ -43,7 +43,7 @@ from maxlm.telemetry.metrics import MetricsFile
 from maxlm.training import step as steps
 from maxlm.training.checkpoint_reader import CheckpointError, Meta, differences
 from maxlm.training.checkpoints import Checkpointer
-from maxlm.training.faults import naming_full_disk
+from maxlm.training.faults import naming_full_disk, naming_no_memory
 from maxlm.training.runs import stored_config
 from maxlm.training.state import TrainState, abstract_state, init_state
 
@@ -116,6 +116,10 @@ def refuse_other_run(config: Config, plan: dict[str, Any]) -> Callable[[Meta], N
     return check
 
 
+LESS_MEMORY = ("raise run.accumulation_steps, set model.remat to full, or split the model over "
+               "more devices (parallel.fsdp, parallel.tensor)")
+
+
 def main(argv: Sequence[str]) -> int:
     arguments, config = parse_arguments(argv)
     processes.start(arguments)
@@ -123,7 +127,7 @@ def main(argv: Sequence[str]) -> int:
         jax.config.update("jax_compilation_cache_dir", arguments.compilation_cache)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
     workdir = arguments.workdir
-    with (naming_full_disk(workdir), sole_user(workdir),
+    with (naming_full_disk(workdir), naming_no_memory(LESS_MEMORY), sole_user(workdir),
           Checkpointer(workdir, config.checkpoint) as checkpointer,
           contextlib.ExitStack() as stack):
         return train(config, workdir, checkpointer, stack)
@@ -155,6 +159,9 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
            f"{config.run.steps} steps, {jax.device_count()} {jax.devices()[0].platform} device(s) "
            f"of {jax.process_count()} process(es)")
 
+    for line in plan.distorted():
+        report(f"note: {line}")
+
     # -- state -------------------------------------------------------------------------------
     abstract = abstract_state(config, mesh)
     found = checkpointer.restore_newest(abstract, refuse_other_run(config, description), report)
@@ -170,7 +177,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
     if first_process:
         write_run_files(config, workdir, plan)
     metrics_file = stack.enter_context(contextlib.closing(MetricsFile(
-        workdir / "metrics.jsonl", start if found else -1))) if first_process else None
+        workdir / "metrics.jsonl", start if found else None, report))) if first_process else None
 
     # -- programs ----------------------------------------------------------------------------
     began = time.monotonic()

@@ -25,6 +25,7 @@ from maxlm.data.rows import Piece, SourceRows, empty_batch
 from maxlm.data.shuffle import permute
 from maxlm.data.sources import ChosenSource, choose_sources, rows_of_period
 from maxlm.data.tokenizer import Tokenizer
+from maxlm.parallel import processes
 
 PLAN_FORMAT = 1
 Indices = Sequence[int] | slice | np.ndarray | None
@@ -39,6 +40,19 @@ class Location:
     row: int
     """Number of the row in the source's layout; an epoch visits them in a permuted order."""
     pieces: tuple[Piece, ...]
+
+
+def _verify(chosen: list[ChosenSource]) -> None:
+    """Checksums of all files, each read by one of the processes; raises on all or on none."""
+    problem = None
+    try:
+        for corpus in {id(c.corpus): c.corpus for c in chosen}.values():
+            corpus.verify(tuple(c.entry.name for c in chosen if c.corpus is corpus),
+                          *processes.place())
+    except CorpusError as error:
+        problem = str(error)
+    if problem := processes.first_problem(problem):
+        raise CorpusError(problem)
 
 
 class _Rows:
@@ -57,8 +71,7 @@ class _Rows:
         self.sources = tuple(c.label for c in chosen)
         self.domains = tuple(c.entry.domain for c in chosen)
         if data.verify:
-            for corpus in {id(c.corpus): c.corpus for c in chosen}.values():
-                corpus.verify(tuple(c.entry.name for c in chosen if c.corpus is corpus))
+            _verify(chosen)
         self._sources = [SourceRows(c.label, c.corpus, c.entry, data.sequence_length, data.packing)
                          for c in chosen]
         self._rows_per_epoch = np.asarray([source.rows for source in self._sources], np.int64)
@@ -201,6 +214,20 @@ class Plan(_Rows):
             f"config.data.epochs: {steps} steps would read source {over(high)[0]!r} more than "
             f"{epochs} time{'s' if epochs > 1 else ''}; {low} steps are possible: lower run.steps "
             "or the weight of the source, or raise data.epochs")
+
+    def distorted(self) -> list[str]:
+        """A line for each source whose share of the tokens rounding changed by more than a quarter;
+        only in corpora of more than 262,144 rows, for sources of a few rows."""
+        lines = []
+        for source in self.describe()["sources"]:
+            realised, wanted = source["realised_weight"], source["weight"]
+            if abs(realised / wanted - 1) > 0.25:
+                lines.append(
+                    f"source {source['name']!r} gets {realised:.1e} of the tokens and not "
+                    f"{wanted:.1e}, because the mixture has a period of {self._mixture.period} "
+                    f"rows: its texts come {realised / wanted:.1f} times as often as they should; "
+                    "leave it out, or make it part of another source")
+        return lines
 
     def describe(self) -> dict[str, Any]:
         """What the run reads, for the console and the run's manifest."""

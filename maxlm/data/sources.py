@@ -13,6 +13,10 @@ from maxlm.data.mixture import largest_remainder
 # as the table of it stays small.
 PERIOD = 2**16
 EXACT_PERIOD = 2**18
+# A corpus of more rows whose smallest source has fewer rows of a period than this gets the longest
+# period, which takes a second to lay out: rounding changes a share by at most 1/16 then, as far as
+# the period reaches.
+FEW_ROWS = 8
 
 
 def _entries(data: DataConfig) -> tuple[TokenSource, ...]:
@@ -113,4 +117,5 @@ def rows_of_period(chosen: Sequence[ChosenSource], rows: Sequence[int]) -> list[
             raise ConfigError(
                 f"{c.field}: source {c.label!r} would get {float(share / total):.1e} of the rows; "
                 f"the least a mixture can hold is 1/{PERIOD}: raise its weight or leave it out")
-    return largest_remainder(shares, PERIOD)
+    fine = not proportional or min(shares) * PERIOD >= FEW_ROWS * total
+    return largest_remainder(shares, PERIOD if fine else EXACT_PERIOD)

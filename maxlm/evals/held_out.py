@@ -64,7 +64,8 @@ class HeldOut:
         self._plan = plan
         self._placement = placement
         self._step = compile_eval_step(config, mesh, params,
-                                       placement.abstract(config.data.sequence_length))
+                                       placement.abstract(config.data.sequence_length,
+                                                          evaluation=True))
 
     def run(self, params: Any) -> dict[str, float]:
         """Scores the split.
@@ -75,13 +76,11 @@ class HeldOut:
         """
         plan = self._plan
         sums = np.zeros((len(plan.sources), 3))  # nats, tokens, bytes in float64
-        every_row = range(self._placement.batch_size)
-        for _, rows in make_loader(plan, 0, plan.batches, every_row):
-            losses = self._step(params, self._placement.put(rows, local=False))
-            values = np.stack([np.asarray(jax.device_get(losses), np.float64),
-                               rows["weights"].sum(axis=1, dtype=np.float64),
-                               rows["bytes"].astype(np.float64)], axis=1)
-            np.add.at(sums, rows["source"], values)
+        for _, rows in make_loader(plan, 0, plan.batches, self._placement.local_rows):
+            scored = jax.device_get(self._step(params, self._placement.put(rows, evaluation=True)))
+            values = np.stack([scored[name].astype(np.float64)
+                               for name in ("nats", "tokens", "bytes")], axis=1)
+            np.add.at(sums, scored["source"], values)
         result = summarise(*sums.sum(axis=0), prefix="eval")
         for source, row in zip(plan.sources, sums, strict=True):
             if row[1]:

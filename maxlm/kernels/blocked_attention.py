@@ -31,7 +31,11 @@ def blocked(
     key_segments_BS: jax.Array,
     query_index_BT: jax.Array | None = None,
 ) -> jax.Array:
-    """See `maxlm.kernels.attention.reference`.
+    """See `maxlm.kernels.attention.reference`, for rows of documents one after the other.
+
+    A segment that goes on after another one has begun counts as two here, and as one there. The
+    rows of maxlm/data never hold such a segment (tests/maxlm/data/test_plan.py), and decoding,
+    which has one segment, uses the reference.
 
     Raises:
       ConfigError: queries and keys are not the same tokens (a KV cache).

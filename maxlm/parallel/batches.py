@@ -12,6 +12,8 @@ from maxlm.parallel.mesh import BATCH_AXES, batch_shards
 # What the model reads of a batch, each array [rows, sequence_length].
 BATCH_DTYPES = {"tokens": np.int32, "targets": np.int32, "segment_ids": np.int32,
                 "positions": np.int32, "weights": np.float32}
+# What an evaluation also wants to know of each row, [rows].
+ROW_DTYPES = {"source": np.int32, "bytes": np.int32}
 
 
 class BatchPlacement:
@@ -45,23 +47,30 @@ class BatchPlacement:
         self._position = np.full(batch_size, -1)
         self._position[self.local_rows] = np.arange(len(self.local_rows))
 
-    def put(self, rows: dict[str, np.ndarray], local: bool = True) -> dict[str, jax.Array]:
-        """Global arrays from this process's rows, in the order of `local_rows`; with local=False
-        from all rows of the batch."""
+    def put(self, rows: dict[str, np.ndarray], evaluation: bool = False) -> dict[str, jax.Array]:
+        """Global arrays from this process's rows, in the order of `local_rows`.
 
-        def place(name: str) -> jax.Array:
-            have = rows[name]
+        Args:
+          rows: what a plan returns for `local_rows`.
+          evaluation: with the arrays of `ROW_DTYPES`.
+        """
 
+        def place(have: np.ndarray) -> jax.Array:
             def part(index: Any) -> np.ndarray:
-                return have[self._position[index[0]]] if local else have[index[0]]
+                return have[self._position[index[0]]]
 
             return jax.make_array_from_callback(
                 (self.batch_size, *have.shape[1:]), self.sharding, part)
 
-        return {name: place(name) for name in BATCH_DTYPES}
+        return {name: place(rows[name]) for name in self._names(evaluation)}
 
-    def abstract(self, sequence_length: int) -> dict[str, Any]:
+    def abstract(self, sequence_length: int, evaluation: bool = False) -> dict[str, Any]:
         """Shapes, dtypes and shardings of what `put` returns."""
-        shape = (self.batch_size, sequence_length)
-        return {name: jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding)
-                for name, dtype in BATCH_DTYPES.items()}
+        whole, row = (self.batch_size, sequence_length), (self.batch_size,)
+        return {name: jax.ShapeDtypeStruct(row if name in ROW_DTYPES else whole, dtype,
+                                           sharding=self.sharding)
+                for name, dtype in self._names(evaluation).items()}
+
+    @staticmethod
+    def _names(evaluation: bool) -> dict[str, Any]:
+        return BATCH_DTYPES | ROW_DTYPES if evaluation else BATCH_DTYPES

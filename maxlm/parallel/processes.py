@@ -77,6 +77,31 @@ def _join(timeout: int, address: str | None = None, count: int | None = None,
         timer.cancel()
 
 
+def place() -> tuple[int, int]:
+    """Which process this is, and how many there are; takes hold of no device to find out."""
+    if not jax.distributed.is_initialized():
+        return 0, 1
+    return jax.process_index(), jax.process_count()
+
+
+def first_problem(problem: str | None) -> str | None:
+    """The problem of the first process that has one, on every process; None when none has.
+
+    Every process must call it, and at the same place: a process that stopped alone would leave the
+    others waiting for it.
+    """
+    if place()[1] == 1:
+        return problem
+    text = np.zeros(4096, np.uint8)
+    found = (problem or "").encode()[:len(text)]
+    text[:len(found)] = np.frombuffer(found, np.uint8)
+    everywhere = np.asarray(multihost_utils.process_allgather(text))  # [processes, 4096]
+    for process, row in enumerate(everywhere):
+        if row[0]:
+            return f"{bytes(row).rstrip(bytes(1)).decode(errors='ignore')} (process {process})"
+    return None
+
+
 def require_same(**texts: str) -> None:
     """Compares what every process has; a difference would end in a hang or in another result.
 

@@ -11,6 +11,7 @@ disk or a copy may still damage its files later; their checksums find that.
 import dataclasses
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +42,18 @@ class Meta:
 
 def file_checksums(directory: Path) -> dict[str, list[Any]]:
     """Relative path -> [bytes, xxh3-64 of the content] of every file below, sorted."""
-    table = {}
-    for file in sorted(p for p in directory.rglob("*") if p.is_file() and p.name not in UNLISTED):
+
+    def checksum(file: Path) -> tuple[str, list[Any]]:
         digest = xxhash.xxh3_64()
         with file.open("rb") as stream:
             while block := stream.read(1 << 22):
                 digest.update(block)
-        table[file.relative_to(directory).as_posix()] = [file.stat().st_size, digest.hexdigest()]
-    return table
+        return file.relative_to(directory).as_posix(), [file.stat().st_size, digest.hexdigest()]
+
+    files = sorted(p for p in directory.rglob("*") if p.is_file() and p.name not in UNLISTED)
+    # Hashing and reading both let go of Python's lock.
+    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as threads:
+        return dict(threads.map(checksum, files))
 
 
 def differences(saved: Any, wanted: Any, path: str) -> list[str]:

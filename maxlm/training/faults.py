@@ -5,6 +5,8 @@ import errno
 import os
 from collections.abc import Iterator
 
+import jax
+
 from maxlm.config import RunFailure
 
 # No space, over the quota, over the largest file size this process may write.
@@ -36,3 +38,19 @@ def naming_full_disk(where: object) -> Iterator[None]:
             raise
         raise RunFailure(f"{error.filename or where} could not be written: {reason}. Free some "
                          "space and run the same command again") from error
+
+
+@contextlib.contextmanager
+def naming_no_memory(advice: str) -> Iterator[None]:
+    """Turns XLA's running out of memory into a RunFailure that says how much it asked for.
+
+    Args:
+      advice: which settings need less.
+    """
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        reason, *_ = str(error).splitlines()
+        if not reason.startswith("RESOURCE_EXHAUSTED"):
+            raise
+        raise RunFailure(f"{reason}; {advice}") from error

@@ -90,9 +90,16 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
     return TrainState(step=state.step + 1, params=params, opt_state=opt_state), metrics
 
 
-def eval_step(config: Config, params: Any, batch: Batch) -> jax.Array:
-    """Loss sum in nats of each row of a batch, float32 [B], on every device."""
-    return transformer.loss_per_row(params, batch, config.model, config.precision)
+def eval_step(config: Config, params: Any, batch: Batch) -> Metrics:
+    """What a batch says of each of its rows, [B], the same on every device: nats (float32, sum of
+    the row's losses), tokens (float32, scored ones), source and bytes (int32, as given).
+
+    By row and not as sums: who adds them up in one order has one result, whatever the mesh and the
+    number of processes that computed the rows.
+    """
+    return {"nats": transformer.loss_per_row(params, batch, config.model, config.precision),
+            "tokens": batch["weights"].sum(axis=1),
+            "source": batch["source"], "bytes": batch["bytes"]}
 
 
 def compile_train_step(

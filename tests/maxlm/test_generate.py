@@ -94,7 +94,14 @@ def test_a_run_of_many_devices_is_read_on_few(workdir):
 @pytest.mark.parametrize("words, message", [
     (["--step=3"], r"no checkpoint of step 3 in .*; have: 2, 4"),
     (["--max_tokens=0"], "--max_tokens: must be at least 1"),
-    (["--seed=-1"], "--seed: must be at least 0"),
+    (["--seed=-1"], "--seed: must be from 0 to 2147483647"),
+    (["--seed=2147483648"], "--seed: must be from 0 to 2147483647"),
+    (["--seed=99999999999999999999999"], "--seed: must be from 0 to 2147483647"),
+    (["--prompt=a\udcff"], "--prompt: not UTF-8 at character 2 of"),
+    # 2 layers, 4 heads of 16, float32: 1 KiB a token, on 8 devices
+    (["--max_tokens=999999998"], r"--max_tokens: keys and values of 8 texts of 1000000000 tokens "
+                                 r"take 7,629\.4 GiB, but there are .* GiB of memory"),
+    (["--max_tokens=" + "9" * 30], "--max_tokens: keys and values"),
     (["--top_p=2"], "--top_p: must be above 0"),
     (["--config.model.num_layer=2"], "config.model.num_layer: no such field; did you mean"),
 ])

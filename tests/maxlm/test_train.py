@@ -226,6 +226,23 @@ def test_a_damaged_newest_checkpoint_costs_only_the_steps_since_the_one_before(
         assert array.tobytes() == runs.saved_arrays(workdir, 4)[name].tobytes(), name
 
 
+def test_without_checkpoints_the_old_metrics_are_kept(workdir, capfd):
+    before = (workdir / "metrics.jsonl").read_bytes()
+    shutil.rmtree(workdir / "checkpoints")
+    assert runs.run(workdir, run__steps=2) == 0
+    assert "they are kept in metrics.jsonl.old-1" in capfd.readouterr().err
+    assert (workdir / "metrics.jsonl.old-1").read_bytes() == before
+    assert sorted(runs.losses(workdir)) == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "config.json", "lock"])
+def test_a_directory_in_place_of_a_file_is_one_line(tmp_path, monkeypatch, capfd, name):
+    (tmp_path / "run" / name).mkdir(parents=True)
+    status, errors = command(runs.arguments(tmp_path / "run"), monkeypatch, capfd)
+    assert status == 2 and "Traceback" not in errors
+    assert f"{tmp_path / 'run' / name}'" in errors.splitlines()[-1]
+
+
 def test_settings_that_only_change_how_a_step_is_computed_are_free(workdir, finished):
     shutil.rmtree(workdir / "checkpoints/4")
     assert runs.run(workdir, model__remat="full", model__scan_layers=True, model__loss_chunk=64,

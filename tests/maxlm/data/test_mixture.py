@@ -1,3 +1,4 @@
+import types
 from fractions import Fraction
 
 import numpy as np
@@ -6,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxlm.data.mixture import Mixture, interleave, largest_remainder
+from maxlm.data.sources import ChosenSource, rows_of_period
 
 COUNTS = st.lists(st.integers(1, 60), min_size=1, max_size=40)
 
@@ -59,3 +61,24 @@ def test_largest_remainder(weights, total):
 ])
 def test_largest_remainder_by_hand(shares, total, counts):
     assert largest_remainder([Fraction(s) for s in shares], total) == counts
+
+
+def chosen(rows, weights=None):
+    """Sources of 100 tokens a row, read by their tokens or by weights."""
+    entries = [types.SimpleNamespace(tokens=100 * count) for count in rows]
+    return [ChosenSource(f"s{i}", None, entry, Fraction(weight), "config.data.tokens")
+            for i, (entry, weight) in enumerate(zip(
+                entries, weights or [entry.tokens for entry in entries], strict=True))]
+
+
+@pytest.mark.parametrize("rows", [(300_000, 40), (300_000, 3), (10**6, 10**6, 35)])
+def test_a_small_source_of_a_large_corpus_keeps_its_share(rows):
+    counts = rows_of_period(chosen(rows), list(rows))
+    for count, row in zip(counts, rows, strict=True):
+        assert count / sum(counts) == pytest.approx(row / sum(rows), rel=0.25)
+
+
+def test_periods_stay_short_where_they_can():
+    assert rows_of_period(chosen((200_000, 2)), [200_000, 2]) == [200_000, 2]  # exact
+    assert sum(rows_of_period(chosen((10**7, 10**4)), [10**7, 10**4])) == 2**16
+    assert rows_of_period(chosen((10**7, 3), (3, 1)), [10**7, 3]) == [49152, 16384]

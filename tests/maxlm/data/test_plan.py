@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from maxlm.config import ConfigError, DataConfig, TokenSource
-from maxlm.data import readers
-from maxlm.data.corpus import CorpusError
+from maxlm.data import readers, sources
+from maxlm.data.corpus import CorpusError, TokenCorpus
 from maxlm.data.plan import Plan
 from tests import token_corpora
 from tests.token_corpora import BOS, EOS, PAD
@@ -73,7 +73,11 @@ def check_epoch(plan, documents):
             expected_targets.update((source, int(token)) for token in document[1:])
     assert inputs == expected_inputs
     assert targets == expected_targets
-    padding = rows["segment_ids"] == 0
+    segments = rows["segment_ids"]  # one after the other, then padding: attention relies on it
+    following = np.diff(segments, axis=1)
+    assert ((following == 0) | (following == 1) | (segments[:, 1:] == 0)).all()
+    assert (segments[:, 0] == 1).all()
+    padding = segments == 0
     assert (rows["weights"][padding] == 0).all()
     assert (rows["tokens"][padding] == PAD).all()
     assert set(np.unique(rows["weights"])) <= {0.0, 1.0}
@@ -384,3 +388,34 @@ def test_steps_far_away_are_computed_directly(corpus):
     step = 10**9
     assert plan.rows(step, [17])["segment_ids"].any()
     assert plan.locate(step * 4096 + 17).epoch > 10**9
+
+
+def test_a_share_that_no_period_can_hold_is_told(tmp_path, monkeypatch):
+    token_corpora.random_split(tmp_path / "t", "train", {"big": [[16] * 400], "small": [[16]]})
+    settings = config(tmp_path / "t", packing="best_fit", sequence_length=16)
+    assert Plan.build(settings, 0).distorted() == []
+    monkeypatch.setattr(sources, "PERIOD", 10)
+    monkeypatch.setattr(sources, "EXACT_PERIOD", 100)
+    [line] = Plan.build(settings, 0).distorted()
+    assert line.startswith("source 'small' gets 1.0e-02 of the tokens and not 2.5e-03")
+    assert "period of 100 rows: its texts come 4.0 times as often" in line
+
+
+def test_processes_share_the_checksums(tmp_path):
+    """Each file is looked at by one process, and by no other."""
+    token_corpora.random_split(tmp_path / "t", "train", {"a": [[5]] * 3, "b": [[5]] * 2})
+    corpus = TokenCorpus.open(tmp_path / "t", "train")
+    for file in sorted((tmp_path / "t" / "train").glob("*-of-*")):
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        found = 0
+        for part in range(3):
+            try:
+                corpus.verify(part=part, parts=3)
+            except CorpusError as error:
+                assert file.name in str(error)
+                found += 1
+        assert found == 1
+        file.write_bytes(whole)
+    for part in range(9):  # more processes than shards
+        corpus.verify(part=part, parts=9)

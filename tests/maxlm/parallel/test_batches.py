@@ -6,7 +6,7 @@ import pytest
 
 from maxlm.config import ConfigError, ParallelConfig
 from maxlm.data.plan import Plan
-from maxlm.parallel.batches import BATCH_DTYPES, BatchPlacement
+from maxlm.parallel.batches import BATCH_DTYPES, ROW_DTYPES, BatchPlacement
 from maxlm.parallel.mesh import make_mesh
 from tests import training_runs
 
@@ -19,12 +19,12 @@ def test_each_device_holds_its_rows_of_the_plan(parallel):
     placement = BatchPlacement(mesh, 8)
     plan = Plan.build(training_runs.config().data, 0)
     assert placement.local_rows == list(range(8))  # one process holds all
-    wanted = plan.rows(3)
-    for local in (True, False):
-        batch = placement.put(plan.rows(3, placement.local_rows), local=local)
-        assert set(batch) == set(BATCH_DTYPES)
+    wanted = plan.rows(3) | {"bytes": np.arange(8, dtype=np.int32)}
+    for evaluation, dtypes in ((False, BATCH_DTYPES), (True, BATCH_DTYPES | ROW_DTYPES)):
+        batch = placement.put(wanted, evaluation)
+        assert set(batch) == set(dtypes)
         for name, array in batch.items():
-            assert array.dtype == BATCH_DTYPES[name]
+            assert array.dtype == dtypes[name]
             np.testing.assert_array_equal(array, wanted[name])
             shards = mesh.shape["data"] * mesh.shape["fsdp"]
             for shard in array.addressable_shards:
@@ -37,8 +37,9 @@ def test_each_device_holds_its_rows_of_the_plan(parallel):
 def test_abstract_is_what_put_returns():
     placement = BatchPlacement(make_mesh(ParallelConfig(data=2, fsdp=4)), 16)
     plan = Plan.build(training_runs.config(data__batch_size=16).data, 0)
-    for name, wanted in placement.abstract(64).items():
-        array = placement.put(plan.rows(0))[name]
+    rows = plan.rows(0) | {"bytes": np.arange(16, dtype=np.int32)}
+    for name, wanted in placement.abstract(64, evaluation=True).items():
+        array = placement.put(rows, evaluation=True)[name]
         assert (array.shape, array.dtype, array.sharding) == (
             wanted.shape, wanted.dtype, wanted.sharding)
 

@@ -102,6 +102,20 @@ def test_processes_that_were_told_different_things_do_not_train(tmp_path):
         assert "Traceback" not in text
 
 
+def test_a_damage_that_one_process_finds_ends_both(tmp_path):
+    """The last shard is for the second process to read."""
+    shutil.copytree(runs.tokens(), tmp_path / "tokens")
+    [*_, shard] = sorted((tmp_path / "tokens" / "train").glob("prose-*.array_record"))
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    errors = finish_pair(start_pair(tmp_path / "run", data__tokens=str(tmp_path / "tokens")), 2)
+    for text in errors:
+        [line] = [line for line in text.splitlines() if line.startswith("error: ")]
+        assert f"{shard}: its checksum is not that of the manifest" in line
+        assert line.endswith("(process 1)") and "Traceback" not in text
+
+
 def test_a_process_that_never_arrives_is_told_of(tmp_path):
     process = runs.start(tmp_path, f"--coordinator_address=localhost:{free_port()}",
                          "--num_processes=2", "--process_id=0", "--start_timeout=2")

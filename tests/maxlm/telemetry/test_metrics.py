@@ -5,12 +5,13 @@ import os
 
 import pytest
 
+from maxlm.config import ConfigError
 from maxlm.telemetry.metrics import MetricsFile, read_metrics
 
 
 def test_rows_are_in_the_file_as_soon_as_they_are_written(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    file = MetricsFile(path, -1)
+    file = MetricsFile(path, None)
     row = {"step": 1, "loss": 6.25, "source": "文字"}
     file.write(row)
     assert [json.loads(line) for line in path.read_text("utf-8").splitlines()] == [row]
@@ -35,12 +36,36 @@ def test_resuming_keeps_the_rows_up_to_the_checkpoint(tmp_path, tail):
 def test_a_new_run_starts_an_empty_file(tmp_path):
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 0, "eval/loss": 1.0}\n')
-    MetricsFile(path, -1).close()
+    MetricsFile(path, None).close()
     assert path.read_bytes() == b""
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("content", [b'{"step": 0}\n{"step": 7, "loss": 1.0}\n{"st',
+                                     b"my notes\n", b"[1]\n", b"\xff\xfe\n"])
+def test_a_new_run_keeps_the_rows_of_another(tmp_path, content):
+    path = tmp_path / "metrics.jsonl"
+    lines: list[str] = []
+    for number in (1, 2):
+        path.write_bytes(content)
+        MetricsFile(path, None, lines.append).close()
+        assert path.read_bytes() == b""
+        assert (tmp_path / f"metrics.jsonl.old-{number}").read_bytes() == content
+    assert len(lines) == 2 and lines[1].endswith("kept in metrics.jsonl.old-2")
+
+
+@pytest.mark.parametrize("line", ["my notes", "[1]", '{"loss": 1}', '{"step": "1"}'])
+def test_a_file_of_something_else_is_not_resumed(tmp_path, line):
+    path = tmp_path / "metrics.jsonl"
+    content = f'{{"step": 1}}\n{line}\n'
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=r"metrics\.jsonl: line 2 is not a row"):
+        MetricsFile(path, 1)
+    assert path.read_text() == content
 
 
 def test_not_a_number_is_no_json(tmp_path):
-    file = MetricsFile(tmp_path / "metrics.jsonl", -1)
+    file = MetricsFile(tmp_path / "metrics.jsonl", None)
     with pytest.raises(ValueError):
         file.write({"step": 1, "loss": float("nan")})
     file.close()
@@ -49,7 +74,7 @@ def test_not_a_number_is_no_json(tmp_path):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk_is_an_error_once(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    file = MetricsFile(path, -1)
+    file = MetricsFile(path, None)
     os.dup2(os.open("/dev/full", os.O_WRONLY), file._file.fileno())
     with pytest.raises(OSError, match="No space left"):
         file.write({"step": 1})

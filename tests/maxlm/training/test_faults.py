@@ -1,12 +1,13 @@
-"""Which errors mean a full disk."""
+"""Which errors mean a full disk, or no memory."""
 
 import errno
 import os
 
+import jax.numpy as jnp
 import pytest
 
 from maxlm.config import RunFailure
-from maxlm.training.faults import full_disk, naming_full_disk
+from maxlm.training.faults import full_disk, naming_full_disk, naming_no_memory
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
@@ -35,3 +36,9 @@ def test_the_file_and_the_way_out_are_named():
     with (pytest.raises(RunFailure, match=r"RUN could not be written: No space.*Free some space"),
           naming_full_disk("RUN"), open("/dev/full", "wb", buffering=0) as file):
         file.write(b"x")
+
+
+def test_no_memory_is_one_line_with_what_needs_less():
+    with (pytest.raises(RunFailure, match=r"^RESOURCE_EXHAUSTED: .* 70368744177664 bytes\.?; less"),
+          naming_no_memory("less")):
+        jnp.zeros(1 << 44).block_until_ready()
