@@ -28,7 +28,7 @@ TIMES = ("tokens_per_second", "step_seconds", "data_wait_seconds")
 
 @functools.cache
 def scratch() -> Path:
-    """A directory of this test session."""
+    """A directory of this run of the tests."""
     directory = Path(tempfile.mkdtemp(prefix="maxlm-tests-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory
@@ -75,7 +75,7 @@ def run(workdir: Path, **settings: Any) -> int:
 
 
 def start(workdir: Path, *flags: str, devices: int = 1, **settings: Any) -> subprocess.Popen:
-    """Starts the command a user would, with its own session, on `devices` virtual devices."""
+    """Starts the command a user would, in its own process group, on `devices` virtual devices."""
     environment = os.environ | {
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
     return subprocess.Popen(
