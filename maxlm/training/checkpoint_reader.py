@@ -11,6 +11,7 @@ disk or a copy may still damage its files later; their checksums find that.
 import dataclasses
 import json
 import os
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -40,20 +41,33 @@ class Meta:
     tokens: int  # trained tokens up to and including this step
 
 
-def file_checksums(directory: Path) -> dict[str, list[Any]]:
-    """Relative path -> [bytes, xxh3-64 of the content] of every file below, sorted."""
+def file_sizes(directory: Path) -> dict[str, int]:
+    """Relative path -> bytes of every file below that is to be listed, sorted."""
+    files = sorted(p for p in directory.rglob("*") if p.is_file() and p.name not in UNLISTED)
+    return {file.relative_to(directory).as_posix(): file.stat().st_size for file in files}
 
-    def checksum(file: Path) -> tuple[str, list[Any]]:
+
+def file_checksums(directory: Path, names: Iterable[str]) -> dict[str, str]:
+    """Relative path -> xxh3-64 of the content, hexadecimal, of these files."""
+
+    def checksum(name: str) -> tuple[str, str]:
         digest = xxhash.xxh3_64()
-        with file.open("rb") as stream:
+        with (directory / name).open("rb") as stream:
             while block := stream.read(1 << 22):
                 digest.update(block)
-        return file.relative_to(directory).as_posix(), [file.stat().st_size, digest.hexdigest()]
+        return name, digest.hexdigest()
 
-    files = sorted(p for p in directory.rglob("*") if p.is_file() and p.name not in UNLISTED)
     # Hashing and reading both let go of Python's lock.
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as threads:
-        return dict(threads.map(checksum, files))
+        return dict(threads.map(checksum, names))
+
+
+def write_listing(directory: Path) -> None:
+    """Writes LISTING: relative path -> [bytes, xxh3-64] of every file."""
+    sizes = file_sizes(directory)
+    checksums = file_checksums(directory, sizes)
+    table = {name: [size, checksums[name]] for name, size in sizes.items()}
+    (directory / LISTING).write_text(json.dumps(table, indent=1), encoding="utf-8")
 
 
 def differences(saved: Any, wanted: Any, path: str) -> list[str]:
@@ -102,8 +116,13 @@ class Reader:
             return []
         return sorted(int(p.name) for p in self.directory.iterdir() if p.name.isdigit())
 
-    def damage(self, step: int) -> str | None:
-        """What is wrong with the files of a checkpoint, or None."""
+    def damage(self, step: int, part: int = 0, parts: int = 1) -> str | None:
+        """What is wrong with the files of a checkpoint, or None.
+
+        Args:
+          part, parts: look into every `parts`-th file from the `part`-th on, a process' share.
+            Names and lengths of all are compared.
+        """
         directory = self.directory / str(step)
         try:
             expected = json.loads((directory / LISTING).read_text(encoding="utf-8"))
@@ -111,13 +130,14 @@ class Reader:
             return f"file {LISTING} is missing"
         except ValueError:
             return f"file {LISTING} is not valid JSON"
-        found = file_checksums(directory)
-        for name, (size, checksum) in expected.items():
-            if name not in found:
+        sizes = file_sizes(directory)
+        for name, (size, _) in expected.items():
+            if name not in sizes:
                 return f"file {name} is missing"
-            if found[name][0] != size:
-                return f"file {name} has {found[name][0]} bytes instead of {size}"
-            if found[name][1] != checksum:
+            if sizes[name] != size:
+                return f"file {name} has {sizes[name]} bytes instead of {size}"
+        for name, checksum in file_checksums(directory, list(expected)[part::parts]).items():
+            if checksum != expected[name][1]:
                 return f"file {name} has changed (checksum)"
         return None
 

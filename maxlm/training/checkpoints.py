@@ -10,7 +10,6 @@ like a checkpoint.
 import contextlib
 import dataclasses
 import functools
-import json
 import logging
 import os
 import sys
@@ -28,12 +27,11 @@ from maxlm.config import CheckpointConfig, RunFailure
 from maxlm.parallel import processes
 from maxlm.telemetry.console import say
 from maxlm.training.checkpoint_reader import (
-    LISTING,
     CheckpointError,
     Meta,
     Reader,
-    file_checksums,
     refuse_other_arrays,
+    write_listing,
 )
 from maxlm.training.faults import full_disk
 from maxlm.training.state import TrainState
@@ -140,8 +138,7 @@ class Checkpointer:
         if jax.process_index() != 0:
             return
         for directory in self._directory.glob(f"*{ocp.path.step.TMP_DIR_SUFFIX}*"):
-            table = file_checksums(directory)
-            (directory / LISTING).write_text(json.dumps(table, indent=1), encoding="utf-8")
+            write_listing(directory)
 
     def close(self) -> None:
         """Finishes the save under way; after this every saved checkpoint is whole and listed."""
@@ -200,11 +197,8 @@ class Checkpointer:
         processes.require_same(**{f"list of checkpoints in {self._directory}": str(self.steps())})
         problems: dict[int, str] = {}
         for step in reversed(self.steps()):
-            problem = self.reader.damage(step) if jax.process_index() == 0 else None
-            broken = problem is not None
-            if jax.process_count() > 1:
-                broken = bool(multihost_utils.broadcast_one_to_all(broken))
-            if broken:
+            problem = processes.first_problem(self.reader.damage(step, *processes.place()))
+            if problem is not None:
                 problems[step] = f"checkpoint {step} is damaged: {problem}"
                 continue
             meta = self.reader.read_meta(step)

@@ -68,6 +68,16 @@ def assert_two_processes_equal_one(tmp_path: Path, **parallel) -> None:
     np.testing.assert_allclose([losses[step] for step in range(1, 21)], one_device_losses(20),
                                rtol=0, atol=1e-5)
 
+    # Damage in a file that is for the second process to read is found by both.
+    listing = json.loads((pair / "checkpoints" / "20" / "checksums.json").read_text())
+    victim = pair / "checkpoints" / "20" / list(listing)[1]
+    victim.write_bytes(bytes([victim.read_bytes()[0] ^ 1]) + victim.read_bytes()[1:])
+    shutil.copytree(pair, tmp_path / "damaged")
+    errors = finish_pair(start_pair(tmp_path / "damaged", **TWENTY, **parallel))
+    assert "has changed (checksum) (process 1); moved to" in errors[0]
+    assert "resuming after step 10 of 20" in errors[0]
+    assert runs.rows(tmp_path / "damaged") == runs.rows(pair)
+
     # What two processes saved after 10 steps, one process goes on from, on another mesh.
     shutil.copytree(pair, alone)
     shutil.rmtree(alone / "checkpoints" / "20")

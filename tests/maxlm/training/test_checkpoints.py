@@ -13,7 +13,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from maxlm.config import CheckpointConfig, ParallelConfig
 from maxlm.parallel.mesh import make_mesh
 from maxlm.training import checkpoints
-from maxlm.training.checkpoint_reader import CheckpointError, Meta
+from maxlm.training.checkpoint_reader import CheckpointError, Meta, Reader
 from maxlm.training.checkpoints import Checkpointer
 from maxlm.training.state import TrainState
 
@@ -131,6 +131,19 @@ def test_a_damaged_file_is_named_and_the_checkpoint_before_is_used(tmp_path, num
     assert (tmp_path / "damaged_checkpoints" / "2").is_dir()
     save(tmp_path, 2)  # its place is free for the run that goes on
     assert newest(tmp_path)[0][0] == 2
+
+
+def test_processes_share_the_files_of_a_checkpoint(tmp_path):
+    """Each file is looked into by one process, and by no other."""
+    save(tmp_path, 1)
+    reader = Reader(tmp_path)
+    for file in sorted(files(tmp_path, 1)[:3]):
+        whole = file.read_bytes()
+        flip(file)
+        found = [problem for part in range(3) if (problem := reader.damage(1, part, 3))]
+        assert len(found) == 1 and file.name in found[0]
+        file.write_bytes(whole)
+    assert [reader.damage(1, part, 50) for part in range(50)] == [None] * 50
 
 
 def test_when_all_are_damaged_nothing_is_moved(tmp_path):
