@@ -1,5 +1,6 @@
 """Batches of consecutive steps, prepared ahead of the step that needs them."""
 
+import itertools
 import multiprocessing
 import os
 import threading
@@ -75,18 +76,25 @@ def make_loader(
     """
     if not flags.FLAGS.is_parsed():
         flags.FLAGS.mark_as_parsed()  # Grain's workers read its flags; their defaults are meant.
-    steps = grain.MapDataset.source(_Steps(plan, start_step, stop_step, row_indices))
+    count = stop_step - start_step
+    if count <= 0:
+        return
+    # A worker of Grain that comes to its end leaves the last batch in shared memory, which Python
+    # then warns of: none does before it is closed. At most a few batches are prepared in vain.
+    per_worker = -(-prefetch // max(1, workers))
+    beyond = workers * (per_worker + 4)
+    steps = grain.MapDataset.source(_Steps(plan, start_step, stop_step + beyond, row_indices))
     if workers:
         # Each worker prepares every workers-th step, in one thread.
         dataset = steps.to_iter_dataset(grain.ReadOptions(num_threads=1, prefetch_buffer_size=1))
         dataset = dataset.mp_prefetch(grain.MultiprocessingOptions(
-            num_workers=workers, per_worker_buffer_size=-(-prefetch // workers)))
+            num_workers=workers, per_worker_buffer_size=per_worker))
     else:
         dataset = steps.to_iter_dataset(
             grain.ReadOptions(num_threads=min(prefetch, 2), prefetch_buffer_size=prefetch))
     iterator = iter(dataset)
     try:
-        for step, batch in iterator:
+        for step, batch in itertools.islice(iterator, count):
             if workers:
                 # Arrays of a worker lie in shared memory, which is scarce: a copy, in place of
                 # what it was made from, lets go of it.

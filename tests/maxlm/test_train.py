@@ -400,6 +400,11 @@ def test_interrupted_by_the_user_and_run_again(tmp_path):
     assert names and all(name.isdigit() for name in names)  # the save under way was finished
 
 
+def test_workers_leave_nothing_behind(tmp_path):
+    errors = runs.finish(runs.start(tmp_path / "run", data__workers=2))
+    assert "done: 4 steps" in errors.splitlines()[-1], errors  # no warning of leaked shared memory
+
+
 def test_workers_do_not_outlive_a_killed_run(tmp_path):
     process = runs.start(tmp_path / "run", run__steps=100000, data__workers=2,
                          evals__every_steps=0)
