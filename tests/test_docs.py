@@ -115,7 +115,7 @@ def get_config():
     config = load_config_file({original!r})
     config.sources = tuple(
         {{**dict(source), "max_bytes": 200_000}} for source in config.sources
-        if dict(source)["inputs"][0]["format"] not in ("json", "sqlite"))  # one file of megabytes each
+        if dict(source)["inputs"][0]["format"] not in ("json", "sqlite"))  # megabytes in one file
     config.split.validation = 0.2  # of some ten documents a source
     return config
 """
