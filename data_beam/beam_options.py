@@ -1,14 +1,20 @@
 """Beam's command line, with mistakes named and the runner pinned."""
 
+import logging
+import shlex
+import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import apache_beam as beam
 from apache_beam.options.pipeline_options import (
     PipelineOptions,
     StandardOptions,
     WorkerOptions,
     _BeamArgumentParser,
 )
+from apache_beam.portability import python_urns
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
 from maxlm.config.schema import ConfigError, suggestion
@@ -59,3 +65,23 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
     if workers.default_sdk_harness_log_level is None:  # Beam's INFO tells of its own start and end.
         workers.default_sdk_harness_log_level = "WARNING"
     return options
+
+
+class _QuietRunner(FnApiRunner):
+    """Its worker processes are those of `data_beam.sdk_worker`."""
+
+    def run_via_runner_api(self, pipeline_proto: Any, options: PipelineOptions) -> Any:
+        for environment in pipeline_proto.components.environments.values():
+            if environment.urn == python_urns.SUBPROCESS_SDK:
+                command = f"{shlex.quote(sys.executable)} -m data_beam.sdk_worker"
+                environment.payload = command.encode()
+        return super().run_via_runner_api(pipeline_proto, options)
+
+
+def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
+    """An empty pipeline of these options. What its workers log is shown from warnings on."""
+    logging.getLogger().setLevel(logging.WARNING)
+    # The local runner logs a worker's error with its traceback and then raises it all the same.
+    logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
+    runner = create_runner(options.view_as(StandardOptions).runner)
+    return beam.Pipeline(_QuietRunner() if type(runner) is FnApiRunner else runner, options)

@@ -68,8 +68,14 @@ class ReadAndProcess(beam.DoFn):
         file = File(*element)
         index = self._indices[file.source]
         count = 0
+        before = self._done["bytes"]
+
+        def at(position: float) -> None:
+            self._done["bytes"] = before + int(position)
+            self._report()
+
         for item in read_file(file, self._recipe.sources[index],
-                              self._recipe.limits.max_record_bytes):
+                              self._recipe.limits.max_record_bytes, at):
             count += 1
             self._done["documents"] += 1
             outcome = process(item, self._recipe, self._language) if isinstance(
@@ -84,8 +90,7 @@ class ReadAndProcess(beam.DoFn):
                 yield TaggedOutput("dead_letters", outcome)
             self._report()
         self._done["files"] += 1
-        self._done["bytes"] += file.size
-        self._report()
+        at(file.size)
         yield TaggedOutput("read", (file.source, (1, count)))
 
     def finish_bundle(self) -> None:

@@ -16,14 +16,12 @@ nothing; stop it and the next run starts afresh.
 """
 
 import json
-import logging
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.runners.runner import PipelineState
 
@@ -78,7 +76,7 @@ def _run_pipeline(recipe: RecipeConfig, listing: Sequence[File], output: str, te
     for folder in (FileSystems.join(temporary, "reports"), progress_folder):
         if folder:
             files.make_folder(folder)
-    root = beam.Pipeline(options=options)
+    root = beam_options.make_pipeline(options)
     pipeline.build(root, recipe, listing_path, output, temporary, progress_folder)
     shown = progress.Progress(
         Path(progress_folder), Path(output), sum(file.size for file in listing),
@@ -142,9 +140,6 @@ def main(argv: Sequence[str]) -> int:
     arguments, beam_words = parser.parse_known_args(words)
     recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)
     options = beam_options.pipeline_options(beam_words)
-    logging.getLogger().setLevel(logging.WARNING)
-    # The local runner logs a worker's error with its traceback and then raises it all the same.
-    logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
     result = prepare(recipe, arguments.output, options)
     print(progress.summary(result))
     for name, counts in result["sources"].items():

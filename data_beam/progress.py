@@ -46,7 +46,8 @@ class Progress:
             for key, value in json.loads(path.read_bytes()).items():
                 done[key] += value
         elapsed = time.monotonic() - self._started
-        fraction = done["bytes"] / self._total if self._total else 1.0
+        # A worker's second try of a file counts twice.
+        fraction = min(1.0, done["bytes"] / self._total) if self._total else 1.0
         written = sum(1 for path in self._output.glob("*/*") if "-of-" in path.name)
         text = (f"read {fraction:4.0%}, {done['files']:,} files, {done['documents']:,} documents; "
                 f"written {written}/{self._shards} files; {elapsed:.0f} s")

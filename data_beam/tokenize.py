@@ -17,7 +17,6 @@ and the next run starts afresh.
 
 import hashlib
 import json
-import logging
 import math
 import re
 from collections.abc import Sequence
@@ -25,7 +24,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
@@ -242,7 +240,7 @@ def _tokenize(corpus: str, tokenizer_path: str, output: str, shard_bytes: int, o
         print(f"tokenizing {found.rows:,} documents of {len(found.sources)} sources", flush=True)
         files.write_atomically(job.tokenizer, temporary,
                                lambda handle: handle.write(tokenizer.model))
-        root = beam.Pipeline(options=options)
+        root = beam_options.make_pipeline(options)
         tokenize_pipeline.build(root, job, found.files, tokenizer.vocab_size)
         shown = progress.Progress(
             Path(job.folder("progress")), Path(output), sum(file.size for file in found.files),
@@ -280,9 +278,6 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigError("--shard_bytes: must be a number of at least 1, got "
                           f"{arguments.shard_bytes:g}")
     options = beam_options.pipeline_options(beam_words)
-    logging.getLogger().setLevel(logging.WARNING)
-    # The local runner logs a worker's error with its traceback and then raises it all the same.
-    logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
     manifests = tokenize(arguments.corpus, arguments.tokenizer, arguments.output,
                          int(arguments.shard_bytes), options)
     print(f"{'split':<11} {'source':<20} {'documents':>11} {'tokens':>15} {'bytes/token':>11} "

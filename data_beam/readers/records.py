@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from data_beam.config import InputConfig, SourceConfig
@@ -18,8 +18,15 @@ Read = Record | Dropped | DeadLetter
 _STAGE = "read"
 
 
-def read_file(file: File, source: SourceConfig, max_record_bytes: int) -> Iterator[Read]:
+def read_file(file: File, source: SourceConfig, max_record_bytes: int,
+              at: Callable[[float], None] = lambda position: None) -> Iterator[Read]:
     """Reads one file.
+
+    Args:
+      file: which.
+      source: its source.
+      max_record_bytes: a larger record is a dead letter.
+      at: told now and then how many of the file's bytes lie behind.
 
     Yields:
       A `Record` for each document; a `DeadLetter` for each that cannot be read and one more, with
@@ -28,7 +35,7 @@ def read_file(file: File, source: SourceConfig, max_record_bytes: int) -> Iterat
     """
     config = source.inputs[file.input]
     whole = Origin(file.source, file.path)
-    reader = _Reader(file, source, config, max_record_bytes)
+    reader = _Reader(file, source, config, max_record_bytes, at)
     read = {"jsonl": reader.jsonl, "json": reader.json_array, "sqlite": reader.sqlite}.get(
         config.format, reader.whole)
     try:
@@ -51,8 +58,10 @@ def _text_or_bytes(data: bytes) -> str | bytes:
 
 
 class _Reader:
-    def __init__(self, file: File, source: SourceConfig, config: InputConfig, limit: int):
+    def __init__(self, file: File, source: SourceConfig, config: InputConfig, limit: int,
+                 at: Callable[[float], None]):
         self.file, self.source, self.config, self.limit = file, source, config, limit
+        self.at = at
         self.licence = config.licence or source.licence
 
     def _origin(self, number: int | None) -> Origin:
@@ -92,7 +101,8 @@ class _Reader:
     def jsonl(self) -> Iterator[Read]:
         """One JSON value a line, UTF-8."""
         empty = True
-        for line in streams.lines(streams.chunks(self.file.location), self.limit):
+        for line in streams.lines(
+                streams.chunks(self.file.location, self.at), self.limit):
             if line.content is None:
                 empty = False
                 yield self._too_large(line.number, line.size)
@@ -137,6 +147,7 @@ class _Reader:
             yield Dropped(self._origin(None), _STAGE, "empty file")
         for number, item in enumerate(items, 1):
             yield self._from_item(number, item, None)
+            self.at(self.file.size * number / len(items))
 
     def sqlite(self) -> Iterator[Read]:
         """The rows of the input's query; the database is opened read-only."""
@@ -153,8 +164,12 @@ class _Reader:
             try:
                 rows = connection.execute(self.config.query)
                 names = [column[0] for column in rows.description]
+                seen = 0
                 for number, row in enumerate(rows, 1):
                     yield self._from_item(number, dict(zip(names, row, strict=True)), None)
+                    # How many rows there are is not known; their values are most of the file.
+                    seen += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+                    self.at(min(seen, self.file.size))
             except sqlite3.Error as error:
                 yield self._dead(None, "bad database", f"after {number} rows: {error}")
                 number += 1

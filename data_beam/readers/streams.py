@@ -2,7 +2,7 @@
 
 import dataclasses
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 import zstandard
@@ -30,7 +30,7 @@ def open_raw(path: str) -> BinaryIO:
     return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
-def _gzip(head: bytes, handle: BinaryIO) -> Iterator[bytes]:
+def _gzip(head: bytes, handle: "_Told") -> Iterator[bytes]:
     """Inflates a gzip file of one or more members; zlib checks each member's CRC and length."""
     pending, position = head, 0
     decoder: Any = zlib.decompressobj(wbits=31)
@@ -58,7 +58,7 @@ def _gzip(head: bytes, handle: BinaryIO) -> Iterator[bytes]:
                 raise DamagedFile("truncated gzip", "the file ends before its checksum")
 
 
-def _zstd(head: bytes, handle: BinaryIO) -> Iterator[bytes]:
+def _zstd(head: bytes, handle: "_Told") -> Iterator[bytes]:
     """Decompresses zstd frames; a frame's checksum is checked where it has one."""
     context = zstandard.ZstdDecompressor(max_window_size=1 << 27)
     decoder: Any = None
@@ -85,13 +85,31 @@ def _zstd(head: bytes, handle: BinaryIO) -> Iterator[bytes]:
             decoder = None
 
 
-def chunks(path: str) -> Iterator[bytes]:
+class _Told:
+    """A file that tells how far it was read."""
+
+    def __init__(self, handle: BinaryIO, at: Callable[[int], None]):
+        self._handle, self._at, self._position = handle, at, 0
+
+    def read(self, size: int) -> bytes:
+        self._at(self._position)  # what came before has been dealt with
+        data = self._handle.read(size)
+        self._position += len(data)
+        return data
+
+
+def chunks(path: str, at: Callable[[int], None] = lambda position: None) -> Iterator[bytes]:
     """Decompressed pieces of a file.
+
+    Args:
+      path: on any file system that Beam knows.
+      at: told how many bytes of the file lie behind, each time before more are read.
 
     Raises:
       DamagedFile: after the pieces that could be had.
     """
-    with open_raw(path) as handle:
+    with open_raw(path) as raw:
+        handle = _Told(raw, at)
         head = handle.read(READ_BYTES)
         if head.startswith(GZIP_MAGIC):
             yield from _gzip(head, handle)

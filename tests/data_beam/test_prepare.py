@@ -353,17 +353,31 @@ def test_a_run_that_is_killed_is_not_taken_for_whole_and_can_be_run_again(tmp_pa
     assert contents(output) == contents(tmp_path / "fresh")
 
 
-def test_a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole(tmp_path):
+TWO_PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+
+
+@pytest.mark.parametrize("options", [(), TWO_PROCESSES], ids=["one process", "two processes"])
+def test_a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole(tmp_path, options):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.txt").write_bytes(os.urandom(200_000).hex().encode())
     config = write_config(tmp_path, tmp_path / "raw")
-    result = command(f"--config={config}", f"--output={tmp_path / 'out'}",
+    result = command(f"--config={config}", f"--output={tmp_path / 'out'}", *options,
                      preexec_fn=file_size_limit(50_000))
     assert result.returncode == 2
-    *progress, message = result.stderr.strip().splitlines()
+    *shown, message = result.stderr.strip().splitlines()
     assert message.startswith("error: --output: cannot write to")
-    assert all(line.startswith("read ") for line in progress), result.stderr
+    assert all(line.startswith("read ") for line in shown), result.stderr
     assert not (tmp_path / "out/manifest.json").exists()
+
+
+def test_worker_processes_do_not_tell_of_themselves(tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/a.txt").write_text(PROSE)
+    config = write_config(tmp_path, tmp_path / "raw")
+    result = command(f"--config={config}", f"--output={tmp_path / 'out'}", *TWO_PROCESSES)
+    assert result.returncode == 0
+    assert all(line.startswith("read ") for line in result.stderr.splitlines()), result.stderr
+    assert result.stderr.splitlines()[-1].startswith("read 100%, 1 files, 1 documents")
 
 
 def test_mistakes_on_the_command_line_are_one_line(tmp_path):

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import os
+import random
 import sqlite3
 
 import pytest
@@ -243,3 +244,31 @@ def test_the_fingerprint_sees_a_changed_file(tmp_path):
     (tmp_path / "a/one.py").write_text("longer than before")
     os.utime(tmp_path / "a/one.py", (1, 1))
     assert len({before, touched, fingerprint(list_files(recipe))}) == 3
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "gzip", "json", "sqlite"])
+def test_progress_is_told_inside_a_file(tmp_path, kind):
+    letters = random.Random(0)
+    texts = ["".join(letters.choices("abcdefgh", k=900)) for _ in range(8000)]
+    path, fields = tmp_path / "big", {"format": "jsonl"}
+    if kind == "json":
+        path.write_text(json.dumps(texts))
+        fields = {"format": "json"}
+    elif kind == "sqlite":
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE t (text TEXT)")
+            connection.executemany("INSERT INTO t VALUES (?)", [(text,) for text in texts])
+        connection.close()
+        fields = {"format": "sqlite", "query": "SELECT text FROM t ORDER BY rowid"}
+    else:
+        data = "\n".join(map(json.dumps, texts)).encode()
+        path.write_bytes(gzip.compress(data, 1) if kind == "gzip" else data)
+    config = source(tmp_path, **fields)
+    file, = list_files(RecipeConfig(sources=(config,)))
+    position, seen = [0.0], []
+    for number, item in enumerate(read_file(file, config, 10**8, lambda p: position.append(p)), 1):
+        assert isinstance(item, Record)
+        seen.append((number / len(texts), position[-1] / file.size))
+    assert position == sorted(position) and position[-1] <= file.size
+    assert all(abs(read - told) < 0.45 for read, told in seen)
+    assert 0.3 < seen[len(seen) // 2][1] < 0.7
