@@ -40,8 +40,8 @@ setup(
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
     ],
     # The tests of data_beam, models, data and training pass with these lowest versions (numpy 2.4).
-    # Lower ones fail: flax 0.12.5 on initial weights, grain 0.2.12 leaves threads behind, jax 0.10.0
-    # has no bfloat16 matmuls with float32 results on the CPU.
+    # Lower ones fail: flax 0.12.5 on initial weights, grain 0.2.12 by leaving threads behind, jax
+    # 0.10.0 on bfloat16 matmuls with float32 results on the CPU.
     install_requires=[
         "absl-py>=2.5",
         "apache-beam>=2.77,<3",

@@ -1,4 +1,4 @@
-"""The train step and the evaluation step: the functions that training, tests and analysis lower.
+"""The train step and the evaluation step: the functions that training and tests lower.
 
 Shapes: B rows of the global batch, T tokens of a row, A microbatches.
 """
