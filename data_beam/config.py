@@ -86,6 +86,15 @@ class CleanConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class LanguageConfig:
+    """How a document's language is told."""
+
+    min_score: float = setting(
+        0.5, "a language less likely than this becomes und; below a half it is no majority (CCNet "
+        "takes 0.5)", minimum=0.0, maximum=1.0)
+
+
+@dataclasses.dataclass(frozen=True)
 class FilterConfig:
     """When a document is dropped."""
 
@@ -127,6 +136,7 @@ class RecipeConfig:
     sources: tuple[SourceConfig, ...] = setting(
         (), "the sources; of equal texts the copy in the source listed first is kept")
     clean: CleanConfig = setting(CleanConfig(), "repairs")
+    language: LanguageConfig = setting(LanguageConfig(), "naming the language")
     filters: FilterConfig = setting(FilterConfig(), "reasons to drop")
     split: SplitConfig = setting(SplitConfig(), "train, validation, test")
     limits: LimitConfig = setting(LimitConfig(), "size caps")

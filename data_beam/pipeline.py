@@ -59,7 +59,7 @@ class ReadAndProcess(beam.DoFn):
         self._indices = {source.name: i for i, source in enumerate(recipe.sources)}
 
     def setup(self) -> None:
-        self._language = LanguageIdentifier()
+        self._language = LanguageIdentifier(self._recipe.language.min_score)
         self._name = f"{uuid.uuid4().hex}.json"
         self._done = {"files": 0, "bytes": 0, "documents": 0}
         self._reported = 0.0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from data_beam.clean.language import LanguageIdentifier
 from data_beam.clean.text import clean_code, clean_prose
-from data_beam.config import FilterConfig
+from data_beam.config import FilterConfig, LanguageConfig
 from data_beam.filters.basic import reason_to_drop, width
 
 
@@ -82,6 +82,37 @@ def test_languages_are_named_from_the_whole_text():
     assert identify(samples["zh"] * 5 + ("\n" + "-" * 300 + "+ | 5% | 10-20") * 40)[0] == "zh"
     assert identify("12 + 34 = 46\n\t*") == ("und", 0.0)
     assert identify("") == ("und", 0.0)
+
+
+class _Guesses:
+    """In place of fastText: it calls a page Catalan, as it did with one repeated page."""
+
+    def detect(self, text, model, k):
+        return [{"lang": "ca", "score": 0.495}, {"lang": "zh", "score": 0.3}][:k]
+
+
+def test_a_text_in_han_characters_is_never_called_by_a_language_of_letters():
+    identify = LanguageIdentifier()
+    assert identify("天地玄黄" * 30)[0] == "zh"
+    identify._detector = _Guesses()
+    assert identify("茶的历史" * 100 + " tea")[0] == "zh"
+    assert identify("tea and more tea 茶的历史") == ("ca", 0.495)
+    strict = LanguageIdentifier(min_score=0.5)
+    strict._detector = _Guesses()
+    assert strict("茶的历史" * 100) == ("und", 0.3)
+    assert strict("tea and more tea") == ("und", 0.495)
+
+
+@pytest.mark.parametrize("text, language", [
+    ("委员会将于下周发表关于这座城市历史的报告，欢迎各界人士提出意见。\n" * 300, "zh"),
+    ("第一条　为了规范，" * 40, "zh"),
+    ("委员会将于下周发表报告 report 2026，欢迎各界人士提出意见 OK。" * 20, "zh"),
+    ("The committee will publish its report on the history of the city.\n" * 300, "en"),
+    ("委員会は来週、この都市の歴史に関する報告書を発表する予定です。" * 100, "ja"),
+    ("qx zv kj wq " * 40, "und"),
+])
+def test_languages_with_the_default_threshold(text, language):
+    assert LanguageIdentifier(LanguageConfig().min_score)(text)[0] == language
 
 
 RULES = FilterConfig(min_characters=10, short_line_width=30, max_short_line_fraction=0.67)
