@@ -110,15 +110,7 @@ def _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
 def _sum(hidden_BTD, head_VD, targets_BT, weights_BT, count):
-    head_DV = transposed(head_VD.astype(hidden_BTD.dtype))
-
-    def chunk_loss(total, chunk):
-        hidden_BCD, targets_BC, weights_BC = chunk
-        losses_BC, _ = _token_losses(_logits(hidden_BCD, head_DV), targets_BC)
-        return total + (losses_BC * weights_BC).sum(), None
-
-    chunks = tuple(_split(x, count) for x in (hidden_BTD, targets_BT, weights_BT))
-    return jax.lax.scan(chunk_loss, jnp.float32(0), chunks)[0]
+    return _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count).sum()
 
 
 def _sum_forward(hidden_BTD, head_VD, targets_BT, weights_BT, count):
