@@ -22,13 +22,13 @@ import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import TaggedOutput
 
-from data_beam.clean.language import LanguageIdentifier
 from data_beam.config import RecipeConfig
 from data_beam.dedup import exact
 from data_beam.process import process
 from data_beam.readers.listing import File
 from data_beam.readers.records import read_file
 from data_beam.records import DeadLetter, Document, Dropped, Record
+from data_beam.rules import judge, make_rules
 from data_beam.sinks import documents, files, leftovers
 
 _PROGRESS_SECONDS = 0.5
@@ -59,7 +59,7 @@ class ReadAndProcess(beam.DoFn):
         self._indices = {source.name: i for i, source in enumerate(recipe.sources)}
 
     def setup(self) -> None:
-        self._language = LanguageIdentifier(self._recipe.language.min_score)
+        self._rules = make_rules(self._recipe)
         self._name = f"{uuid.uuid4().hex}.json"
         self._done = {"files": 0, "bytes": 0, "documents": 0}
         self._reported = 0.0
@@ -78,8 +78,10 @@ class ReadAndProcess(beam.DoFn):
                               self._recipe.limits.max_record_bytes, at):
             count += 1
             self._done["documents"] += 1
-            outcome = process(item, self._recipe, self._language) if isinstance(
-                item, Record) else item
+            outcome = process(item, self._recipe) if isinstance(item, Record) else item
+            if isinstance(outcome, Document):
+                for _, judged in judge(outcome, self._rules):
+                    outcome = judged
             if isinstance(outcome, Document):
                 yield TaggedOutput("claims", exact.claim(outcome, index))
                 yield outcome

@@ -2,6 +2,12 @@
 
 import dataclasses
 import hashlib
+from collections.abc import Mapping
+
+
+def text_sha256(text: str) -> str:
+    """SHA-256 of a text in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +42,8 @@ class Record:
     bytes_sha256: str
     """Of the record's raw bytes: the decompressed file, the line, or the field."""
     transforms: tuple[str, ...] = ()
+    data: bytes = b""
+    """The document itself in formats that are no text (PDF, EPUB); `text` is empty then."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +62,19 @@ class Document:
     bytes_sha256: str
     transforms: tuple[str, ...]
     """What changed the text since the bytes, in order."""
+    is_code: bool = False
+    """Source code: rules made for prose pass it by."""
+    scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """What rules measured, by name: `perplexity`, `quality`, `toxicity`, `pii/email` and so on."""
+
+    def with_text(self, text: str, *transforms: str) -> "Document":
+        """The document with another text, and what changed it."""
+        return dataclasses.replace(
+            self, text=text, sha256=text_sha256(text), transforms=self.transforms + transforms)
+
+    def with_scores(self, **scores: float) -> "Document":
+        """The document with more scores."""
+        return dataclasses.replace(self, scores={**self.scores, **scores})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,11 @@
 """The language of a document."""
 
+import dataclasses
 import re
 from typing import Any
+
+from data_beam.config import LanguageConfig
+from data_beam.records import Document
 
 UNDETERMINED = "und"
 """ISO 639 code of a text without a letter, or whose language is not clear enough."""
@@ -47,3 +51,18 @@ class LanguageIdentifier:
             return UNDETERMINED, 0.0
         score = round(best["score"], 4)
         return (best["lang"] if score >= self._min_score else UNDETERMINED), score
+
+
+class LanguageRule:
+    """Names the language of prose; source code has that of its format."""
+
+    stage = "language"
+
+    def __init__(self, config: LanguageConfig):
+        self._identify = LanguageIdentifier(config.min_score)
+
+    def __call__(self, document: Document) -> Document:
+        if document.is_code:
+            return document
+        language, score = self._identify(document.text)
+        return dataclasses.replace(document, language=language, language_score=score)

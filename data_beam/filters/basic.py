@@ -3,6 +3,7 @@
 import unicodedata
 
 from data_beam.config import FilterConfig
+from data_beam.records import Document, Dropped
 
 _MIN_LINES = 5
 """Fewer lines say nothing about a layout; such documents are judged by length alone."""
@@ -43,3 +44,16 @@ def reason_to_drop(text: str, is_code: bool, config: FilterConfig) -> tuple[str,
             return "short lines", f"{fraction:.3f} of the lines, more than " \
                                   f"{config.max_short_line_fraction:g}"
     return None
+
+
+class BasicRule:
+    """`reason_to_drop` as a rule."""
+
+    stage = "filter"
+
+    def __init__(self, config: FilterConfig):
+        self._config = config
+
+    def __call__(self, document: Document) -> Document | Dropped:
+        failed = reason_to_drop(document.text, document.is_code, self._config)
+        return document if failed is None else Dropped(document.origin, self.stage, *failed)

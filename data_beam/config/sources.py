@@ -1,7 +1,4 @@
-"""The recipe of a corpus: which files, read how, cleaned and kept by which rules.
-
-A recipe file (`configs/corpus/*.py`) returns `schema.to_config_dict(RecipeConfig(...))`.
-"""
+"""Which files a corpus is made of, and how their bytes become records."""
 
 import dataclasses
 
@@ -74,80 +71,3 @@ class SourceConfig:
                 raise ConfigError(f"{path}.{field}: must not be empty")
         if not self.inputs:
             raise ConfigError(f"{path}.inputs: at least one is needed")
-
-
-@dataclasses.dataclass(frozen=True)
-class CleanConfig:
-    """Repairs of the text. Python source only gets LF line ends."""
-
-    normalization: str = setting(
-        "NFC", "Unicode normalisation form; none leaves the text", choices=("NFC", "none"))
-    fix_mojibake: bool = setting(True, "repair text decoded with the wrong encoding (ftfy)")
-
-
-@dataclasses.dataclass(frozen=True)
-class LanguageConfig:
-    """How a document's language is told."""
-
-    min_score: float = setting(
-        0.5, "a language less likely than this becomes und; below a half it is no majority (CCNet "
-        "takes 0.5)", minimum=0.0, maximum=1.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class FilterConfig:
-    """When a document is dropped."""
-
-    min_characters: int = setting(
-        50, "shorter documents are dropped, counted without whitespace", minimum=1)
-    short_line_width: int = setting(
-        30, "lines up to this many columns are short; a full-width character takes two (FineWeb "
-        "takes 30 characters)", minimum=1)
-    max_short_line_fraction: float = setting(
-        0.67, "prose with a larger share of short lines is dropped; 1 switches it off (FineWeb)",
-        minimum=0.0, maximum=1.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class SplitConfig:
-    """Share of documents by split, by the hash of their text. The rest is for training."""
-
-    validation: float = setting(0.01, "share of documents", minimum=0.0, maximum=1.0)
-    test: float = setting(0.01, "share of documents", minimum=0.0, maximum=1.0)
-
-    def check(self, path: str) -> None:
-        if self.validation + self.test >= 1:
-            raise ConfigError(f"{path}: validation + test is {self.validation + self.test:g}; "
-                              "nothing would be left to train on")
-
-
-@dataclasses.dataclass(frozen=True)
-class LimitConfig:
-    """Bounds that keep one bad file from taking a worker down."""
-
-    max_record_bytes: int = setting(
-        32 * 2**20, "a larger file (line of jsonl, field) is a dead letter, unread", minimum=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class RecipeConfig:
-    """A whole corpus."""
-
-    sources: tuple[SourceConfig, ...] = setting(
-        (), "the sources; of equal texts the copy in the source listed first is kept")
-    clean: CleanConfig = setting(CleanConfig(), "repairs")
-    language: LanguageConfig = setting(LanguageConfig(), "naming the language")
-    filters: FilterConfig = setting(FilterConfig(), "reasons to drop")
-    split: SplitConfig = setting(SplitConfig(), "train, validation, test")
-    limits: LimitConfig = setting(LimitConfig(), "size caps")
-    shards: int = setting(
-        4, "files per output; a shard is sorted in the memory of one worker, so aim at 500 MB",
-        minimum=1)
-
-    def check(self, path: str) -> None:
-        if not self.sources:
-            raise ConfigError(f"{path}.sources: at least one is needed")
-        names = [source.name for source in self.sources]
-        for name in names:
-            if names.count(name) > 1:
-                raise ConfigError(f"{path}.sources: the name {name!r} is used twice")

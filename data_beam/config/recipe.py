@@ -1,0 +1,41 @@
+"""The whole recipe: sources, stages and their thresholds."""
+
+import dataclasses
+
+from data_beam.config.clean import CleanConfig, LanguageConfig
+from data_beam.config.filters import FilterConfig
+from data_beam.config.sources import SourceConfig
+from data_beam.config.split import SplitConfig
+from maxlm.config.schema import ConfigError, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class LimitConfig:
+    """Bounds that keep one bad file from taking a worker down."""
+
+    max_record_bytes: int = setting(
+        32 * 2**20, "a larger file (line of jsonl, field) is a dead letter, unread", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class RecipeConfig:
+    """A whole corpus."""
+
+    sources: tuple[SourceConfig, ...] = setting(
+        (), "the sources; of equal texts the copy in the source listed first is kept")
+    clean: CleanConfig = setting(CleanConfig(), "repairs")
+    language: LanguageConfig = setting(LanguageConfig(), "naming the language")
+    filters: FilterConfig = setting(FilterConfig(), "reasons to drop")
+    split: SplitConfig = setting(SplitConfig(), "train, validation, test")
+    limits: LimitConfig = setting(LimitConfig(), "size caps")
+    shards: int = setting(
+        4, "files per output; a shard is sorted in the memory of one worker, so aim at 500 MB",
+        minimum=1)
+
+    def check(self, path: str) -> None:
+        if not self.sources:
+            raise ConfigError(f"{path}.sources: at least one is needed")
+        names = [source.name for source in self.sources]
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigError(f"{path}.sources: the name {name!r} is used twice")
