@@ -9,6 +9,7 @@ TEST = [
     "pyright[nodejs]>=1.1.380",
     "pytest>=8",
     "pytest-timeout>=2.3",
+    "reportlab>=4",
     "ruff>=0.6",
     # The reference implementation that logits are compared with. On one Python only: its Linux
     # wheels bring two gigabytes of CUDA libraries from the default index.
@@ -57,8 +58,10 @@ setup(
         "optax>=0.2.6",
         "orbax-checkpoint>=0.11.20",
         "pyarrow>=16",
+        "pypdfium2>=5",
         "resiliparse>=0.15",
         "sentencepiece>=0.2.1",
+        "trafilatura>=2",
         "xxhash>=3.4",
         "zstandard>=0.23",
     ],

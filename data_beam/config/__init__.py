@@ -4,10 +4,11 @@ A recipe file (`configs/corpus/*.py`) returns `schema.to_config_dict(RecipeConfi
 """
 
 from data_beam.config.clean import CleanConfig, LanguageConfig
+from data_beam.config.extract import ExtractConfig
 from data_beam.config.filters import FilterConfig
 from data_beam.config.recipe import LimitConfig, RecipeConfig
 from data_beam.config.sources import FORMATS, InputConfig, SourceConfig
 from data_beam.config.split import SplitConfig
 
-__all__ = ["FORMATS", "CleanConfig", "FilterConfig", "InputConfig", "LanguageConfig", "LimitConfig",
-           "RecipeConfig", "SourceConfig", "SplitConfig"]
+__all__ = ["FORMATS", "CleanConfig", "ExtractConfig", "FilterConfig", "InputConfig",
+           "LanguageConfig", "LimitConfig", "RecipeConfig", "SourceConfig", "SplitConfig"]

@@ -3,6 +3,7 @@
 import dataclasses
 
 from data_beam.config.clean import CleanConfig, LanguageConfig
+from data_beam.config.extract import ExtractConfig
 from data_beam.config.filters import FilterConfig
 from data_beam.config.sources import SourceConfig
 from data_beam.config.split import SplitConfig
@@ -23,6 +24,7 @@ class RecipeConfig:
 
     sources: tuple[SourceConfig, ...] = setting(
         (), "the sources; of equal texts the copy in the source listed first is kept")
+    extract: ExtractConfig = setting(ExtractConfig(), "text out of markup")
     clean: CleanConfig = setting(CleanConfig(), "repairs")
     language: LanguageConfig = setting(LanguageConfig(), "naming the language")
     filters: FilterConfig = setting(FilterConfig(), "reasons to drop")
