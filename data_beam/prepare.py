@@ -8,34 +8,39 @@ writes
                                    language, split, sha256 and more
     CORPUS/dropped/*.parquet       what a rule left out, and which rule
     CORPUS/dead_letters/*.jsonl    what could not be read, and why
+    CORPUS/samples/*.jsonl         texts of a few dropped documents of each rule
     CORPUS/manifest.json           counts by source, checksums, the recipe; written last
 
-Every document read is kept, dropped or a dead letter, exactly one of them. The same files and
-recipe give the same bytes whatever the runner and the number of workers. Run it again and it does
-nothing; stop it and the next run starts afresh.
+in four stages: `extract` (read, text without markup, repairs), `filter` (the rules that judge one
+document), `dedup` (those that compare documents) and `finish` (split, the corpus's own form). Every
+document read is kept, dropped or a dead letter, exactly one of them. The same files and recipe give
+the same bytes whatever the runner and the number of workers.
+
+Run it again and it does nothing; stop it and the next run goes on after the last whole stage. A
+stage whose settings changed since is done again, with those after it.
 """
 
-import json
 import re
 from collections.abc import Sequence
-from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.runners.runner import PipelineState
 
-from data_beam import beam_options, pipeline, progress
+from data_beam import beam_options, preview, progress
 from data_beam.config import RecipeConfig
-from data_beam.readers.listing import File, list_files
+from data_beam.readers.listing import list_files
 from data_beam.sinks import files, manifest, output_folder
+from data_beam.stages import ledger
+from data_beam.stages.context import KINDS
+from data_beam.stages.run import finished, folder, run_stage
 from maxlm.config import command_line, schema
-from maxlm.config.schema import ConfigError
+from maxlm.config.schema import ConfigError, suggestion
 
 COMMAND = "data_beam.prepare"
-_OUTPUTS = {"documents": "parquet", "dropped": "parquet", "dead_letters": "jsonl"}
-_OWN_FILES = re.compile("|".join(rf"{kind}/{kind}-\d{{5,}}-of-\d{{5,}}\.{suffix}"
-                                 for kind, suffix in _OUTPUTS.items()))
+_SHARDS = "|".join([*(rf"{kind}/{kind}-\d{{5,}}-of-\d{{5,}}\.{suffix}"
+                      for kind, suffix in KINDS.items()),
+                    r"clusters/clusters-\d{5,}-of-\d{5,}\.parquet"])
+_OWN_FILES = re.compile(rf"(?:stages/\w+/)?(?:{_SHARDS})|stages/\w+/manifest\.json")
 
 
 def _already_done(output: str, identity: dict[str, Any]) -> bool:
@@ -62,70 +67,103 @@ def _already_done(output: str, identity: dict[str, Any]) -> bool:
     return True
 
 
-def _read_reports(temporary: str) -> list[dict[str, Any]]:
-    return [json.loads(files.read_bytes(entry.path))
-            for entry in files.match(FileSystems.join(temporary, "reports"), "*.json")]
-
-
-def _run_pipeline(recipe: RecipeConfig, listing: Sequence[File], output: str, temporary: str,
-                  options: Any) -> None:
-    listing_path = FileSystems.join(temporary, "listing.jsonl")
-    pipeline.write_listing(listing_path, list(listing))
-    local = files.is_local(output)
-    progress_folder = FileSystems.join(temporary, "progress") if local else ""
-    for folder in (FileSystems.join(temporary, "reports"), progress_folder):
-        if folder:
-            files.make_folder(folder)
-    root = beam_options.make_pipeline(options)
-    pipeline.build(root, recipe, listing_path, output, temporary, progress_folder)
-    shown = progress.Progress(
-        Path(progress_folder), Path(output), sum(file.size for file in listing),
-        len(_OUTPUTS) * recipe.shards) if local else nullcontext()
-    with shown:
-        state = root.run().wait_until_finish()
-    if state != PipelineState.DONE:
-        raise RuntimeError(f"the Beam job ended in state {state}; {output} is not whole")
-
-
-def prepare(recipe: RecipeConfig, output: str, options: Any) -> dict[str, Any]:
-    """Makes the corpus unless it is there; returns its manifest.
+def prepare(recipe: RecipeConfig, output: str, options: Any,
+            stages: Sequence[str] = ledger.STAGES, keep_stages: bool = False
+            ) -> dict[str, Any] | None:
+    """Makes the corpus unless it is there.
 
     Args:
       recipe: checked recipe.
       output: folder, local or on any file system that Beam knows.
       options: Beam pipeline options.
+      stages: the ones to run; those before them must be done.
+      keep_stages: leave what the stages hand to each other when the corpus is whole.
+
+    Returns:
+      The manifest of the corpus, or None if `stages` ends before it is whole.
 
     Raises:
       ConfigError: inputs that do not exist; an output that holds something else, lacks files or
-        is being written by another run; a full disk.
+        is being written by another run; a full disk; a stage that another one needs first.
     """
-    with output_folder.exclusive(output) as folder:
-        return _prepare(recipe, folder, options)
+    with output_folder.exclusive(output) as path:
+        return _prepare(recipe, path, options, stages, keep_stages)
 
 
-def _prepare(recipe: RecipeConfig, output: str, options: Any) -> dict[str, Any]:
+def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[str],
+             keep_stages: bool) -> dict[str, Any] | None:
     listing = list_files(recipe)
     if _already_done(output, manifest.identity(recipe, listing)):
-        output_folder.finish(output, COMMAND)
+        _finish(output, keep_stages)
         print(f"{output} is whole and of this recipe: nothing to do")
         result = manifest.read(output)
         assert result is not None
         return result
+    fingerprints = ledger.fingerprints(recipe, listing)
+    done = finished(output, fingerprints)
+    wanted = [stage for stage in ledger.STAGES if stage in stages]
+    missing = [stage for stage in ledger.STAGES[:ledger.STAGES.index(wanted[0])]
+               if stage not in done]
+    if missing:
+        raise ConfigError(f"--stages: {wanted[0]} needs {missing[0]}, which is not done in "
+                          f"{output} for these files and settings; add it")
+    kept = tuple(f"stages/{stage}/" for stage in done)
+    result = None
     try:
-        temporary = output_folder.begin(output, COMMAND, _OWN_FILES)
-        print(f"reading {len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
+        temporary = output_folder.begin(output, COMMAND, _OWN_FILES,
+                                        lambda name: name.startswith(kept))
+        print(f"{len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
               f"{len(recipe.sources)} sources", flush=True)
-        _run_pipeline(recipe, listing, output, temporary, options)
-        result = manifest.combine(recipe, listing, _read_reports(temporary))
-        manifest.write(output, temporary, result)
+        before = None
+        for stage in ledger.STAGES:
+            if stage in done:
+                print(f"{stage}: done before", flush=True)
+                before = done[stage]
+                continue
+            if stage not in wanted:
+                break
+            before = run_stage(stage, recipe, listing, output, temporary, before, options)
+            done[stage] = before
+            if stage == ledger.STAGES[-1]:
+                result = manifest.of_corpus(recipe, listing, done)
+                ledger.write(output, temporary, result)
+            else:
+                ledger.write(folder(output, stage), temporary,
+                             {"stage": stage, "fingerprint": fingerprints[stage], **before})
     except Exception as error:
         full = files.disk_full(error)
         if not full:
             raise
         raise ConfigError(f"--output: cannot write to {output}: {full}; what is there is not taken "
                           "for a corpus. Make room and run again") from error
-    output_folder.finish(output, COMMAND)
+    if result is not None:
+        _finish(output, keep_stages)
     return result
+
+
+def _finish(output: str, keep_stages: bool) -> None:
+    """Removes what only a running `prepare` needs."""
+    if not output_folder.is_unfinished(output, COMMAND):
+        return
+    stages = FileSystems.join(output, "stages")
+    if not keep_stages and FileSystems.exists(stages):
+        files.remove_folder(stages)
+    output_folder.finish(output, COMMAND)
+
+
+def _stages(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in ledger.STAGES:
+            raise ConfigError(f"--stages: there is no stage {name!r}; "
+                              f"{suggestion(name, ledger.STAGES)}")
+    if not names:
+        raise ConfigError(f"--stages: names none; the stages are {', '.join(ledger.STAGES)}")
+    first, last = (ledger.STAGES.index(names[i]) for i in (0, -1))
+    if names != ledger.STAGES[first:last + 1]:
+        raise ConfigError(f"--stages: {', '.join(names)} must follow each other in the order "
+                          f"{', '.join(ledger.STAGES)}")
+    return names
 
 
 def main(argv: Sequence[str]) -> int:
@@ -136,11 +174,26 @@ def main(argv: Sequence[str]) -> int:
         "configs/corpus/quickstart.py or on the command line:\n" + schema.describe(RecipeConfig))
     parser.add_argument("--config", required=True, help="recipe file, configs/corpus/*.py")
     parser.add_argument("--output", required=True, help="folder of the corpus")
+    parser.add_argument("--stages", default=",".join(ledger.STAGES),
+                        help="the ones to run, in order; the corpus is whole after the last "
+                        "(default: %(default)s)")
+    parser.add_argument("--keep_stages", action="store_true",
+                        help="leave CORPUS/stages, what they hand to each other, at the end")
+    parser.add_argument("--dry_run", action="store_true",
+                        help="write nothing: print the plan, and what the rules would decide on "
+                        f"{preview.DOCUMENTS} documents")
     words, overrides = command_line.split_overrides(argv)
     arguments, beam_words = parser.parse_known_args(words)
     recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)
     options = beam_options.pipeline_options(beam_words)
-    result = prepare(recipe, arguments.output, options)
+    stages = _stages(arguments.stages)
+    if arguments.dry_run:
+        preview.show(recipe, arguments.output)
+        return 0
+    result = prepare(recipe, arguments.output, options, stages, arguments.keep_stages)
+    if result is None:
+        print(f"{', '.join(stages)}: done; {arguments.output} is no whole corpus yet")
+        return 0
     print(progress.summary(result))
     for name, counts in result["sources"].items():
         if not counts["kept"]:

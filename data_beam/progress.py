@@ -1,25 +1,67 @@
-"""What a running `prepare` shows, and the table at its end."""
+"""What a running `prepare` shows, what its workers tell it, and the table at the end."""
 
 import json
 import sys
 import threading
 import time
+import uuid
 from pathlib import Path
 from typing import Any, TextIO
 
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.sinks import files
+
+_SECONDS = 0.5
+
+
+class WorkerProgress:
+    """What one worker has done, in a small file that the command reads now and then.
+
+    Args:
+      folder: local folder, or "" when nobody looks.
+    """
+
+    def __init__(self, folder: str):
+        self._folder, self._name = folder, f"{uuid.uuid4().hex}.json"
+        self._done = {"files": 0, "bytes": 0, "documents": 0}
+        self._reported = 0.0
+
+    def add(self, **done: int) -> None:
+        """Counts `files`, `bytes` or `documents`."""
+        for key, count in done.items():
+            self._done[key] += count
+        if self._folder and time.monotonic() - self._reported > _SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the file."""
+        if self._folder:
+            self._reported = time.monotonic()
+            data = json.dumps(self._done).encode("ascii")
+            files.write_atomically(FileSystems.join(self._folder, self._name), self._folder,
+                                   lambda handle: handle.write(data))
+
 
 class Progress:
-    """A line every few seconds while the block runs: documents read, then shards written.
+    """A line every few seconds while a stage runs.
 
     Workers leave their counts in small files in `folder`; they are on this machine. On a terminal
     one line is rewritten, elsewhere a new one is printed now and then.
+
+    Args:
+      stage: its name.
+      folder: of the workers' counts.
+      unit: what is counted against the total, `bytes` or `documents`.
+      total: of the whole stage.
+      stream: where the line goes.
     """
 
-    def __init__(self, folder: Path, output: Path, total_bytes: int, total_shards: int,
-                 stream: TextIO = sys.stderr):
-        self._folder, self._output = folder, output
-        self._total, self._shards, self._stream = total_bytes, total_shards, stream
-        self._terminal = stream.isatty()
+    def __init__(self, stage: str, folder: Path, unit: str, total: int,
+                 stream: TextIO | None = None):
+        self._stage, self._folder, self._unit, self._total = stage, folder, unit, total
+        self._stream = stream if stream is not None else sys.stderr
+        self._terminal = self._stream.isatty()
         self._stop = threading.Event()
         self._started = time.monotonic()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -46,13 +88,13 @@ class Progress:
             for key, value in json.loads(path.read_bytes()).items():
                 done[key] += value
         elapsed = time.monotonic() - self._started
-        # A worker's second try of a file counts twice.
-        fraction = min(1.0, done["bytes"] / self._total) if self._total else 1.0
-        written = sum(1 for path in self._output.glob("*/*") if "-of-" in path.name)
-        text = (f"read {fraction:4.0%}, {done['files']:,} files, {done['documents']:,} documents; "
-                f"written {written}/{self._shards} files; {elapsed:.0f} s")
+        # A worker's second try counts twice.
+        fraction = min(1.0, done[self._unit] / self._total) if self._total else 1.0
+        read = f"{done['files']:,} files, " if done["files"] else ""
+        text = f"{self._stage} {fraction:4.0%}, {read}{done['documents']:,} documents; " \
+               f"{elapsed:.0f} s"
         if 0.02 < fraction < 1 and elapsed > 2:
-            text += f", about {elapsed / fraction - elapsed:.0f} s of reading left"
+            text += f", about {elapsed / fraction - elapsed:.0f} s left"
         return text
 
     def _show(self) -> None:
@@ -60,6 +102,10 @@ class Progress:
             print(f"\r\x1b[K{self.line()}", end="", file=self._stream, flush=True)
         else:
             print(self.line(), file=self._stream, flush=True)
+
+
+def _total(ends: dict[str, dict[str, int]]) -> int:
+    return sum(sum(reasons.values()) for reasons in ends.values())
 
 
 def summary(manifest: dict[str, Any]) -> str:
@@ -70,12 +116,13 @@ def summary(manifest: dict[str, Any]) -> str:
     for name, counts in manifest["sources"].items():
         languages = sorted(counts["languages"].items(), key=lambda item: (-item[1], item[0]))
         rows.append((name, counts["domain"], f"{counts['read']:,}", f"{counts['kept']:,}",
-                     f"{sum(counts['dropped'].values()):,}",
-                     f"{sum(counts['dead_letters'].values()):,}", f"{counts['bytes'] / 1e6:.2f}",
+                     f"{_total(counts['dropped']):,}", f"{_total(counts['dead_letters']):,}",
+                     f"{counts['bytes'] / 1e6:.2f}",
                      ", ".join(language for language, _ in languages[:3])))
         for kind in ("dropped", "dead_letters"):
-            reasons += [f"  {name}: {kind.replace('_', ' ')}, {reason}: {count:,}"
-                        for reason, count in counts[kind].items()]
+            reasons += [f"  {name}: {kind.replace('_', ' ')}, {stage}, {reason}: {count:,}"
+                        for stage, ends in counts[kind].items()
+                        for reason, count in ends.items()]
     total = manifest["total"]
     rows.append(("total", "", f"{total['read']:,}", f"{total['kept']:,}", f"{total['dropped']:,}",
                  f"{total['dead_letters']:,}", f"{total['bytes'] / 1e6:.2f}", ""))

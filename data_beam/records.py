@@ -67,6 +67,11 @@ class Document:
     scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """What rules measured, by name: `perplexity`, `quality`, `toxicity`, `pii/email` and so on."""
 
+    cluster: str = ""
+    """Id of the survivor of its near copies, "" for a document that has none."""
+    split_key: str = ""
+    """Hash that decides the split; documents that must not be parted share it. "" is `sha256`."""
+
     def with_text(self, text: str, *transforms: str) -> "Document":
         """The document with another text, and what changed it."""
         return dataclasses.replace(

@@ -4,13 +4,18 @@ A rule looks at one document. It gives it back, with another text or more scores
 says why it is dropped. Rules that compare documents with each other are in `dedup`.
 """
 
+import hashlib
 from collections.abc import Iterator
 from typing import Protocol
+
+from apache_beam.io.filesystems import FileSystems
 
 from data_beam.clean.language import LanguageRule
 from data_beam.config import RecipeConfig
 from data_beam.filters.basic import BasicRule
-from data_beam.records import Document, Dropped
+from data_beam.records import DeadLetter, Document, Dropped
+from data_beam.sinks import files
+from maxlm.config.schema import ConfigError
 
 
 class Rule(Protocol):
@@ -40,11 +45,37 @@ def make_rules(recipe: RecipeConfig) -> list[Rule]:
     ]
 
 
-def judge(document: Document, rules: list[Rule]) -> Iterator[tuple[str, Document | Dropped]]:
-    """The outcome of each rule by its stage, until one drops the document."""
+def judge(document: Document, rules: list[Rule]
+          ) -> Iterator[tuple[str, Document | Dropped | DeadLetter]]:
+    """The outcome of each rule by its stage, until one drops the document.
+
+    A rule that fails on a document (a user's function may) makes it a dead letter of its stage. A
+    disk that fails is no matter of the document, and is raised.
+    """
     for rule in rules:
-        outcome = rule(document)
+        try:
+            outcome: Document | Dropped | DeadLetter = rule(document)
+        except OSError:
+            raise
+        except Exception as error:
+            outcome = DeadLetter(document.origin, rule.stage, "failed",
+                                 f"{type(error).__name__}: {error}")
         yield rule.stage, outcome
-        if isinstance(outcome, Dropped):
+        if not isinstance(outcome, Document):
             return
         document = outcome
+
+
+def model_files(recipe: RecipeConfig) -> dict[str, str]:
+    """SHA-256 of the files that rules load, by path: with others the outcome is another.
+
+    Raises:
+      ConfigError: one does not exist.
+    """
+    paths: list[tuple[str, str]] = []  # field of the recipe, path
+    hashes = {}
+    for field, path in paths:
+        if not FileSystems.exists(path):
+            raise ConfigError(f"{field}: {path} does not exist")
+        hashes[path] = hashlib.sha256(files.read_bytes(path)).hexdigest()
+    return hashes

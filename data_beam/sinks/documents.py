@@ -1,27 +1,21 @@
-"""Clean documents to Parquet shards, without their text passing through a shuffle.
+"""Documents in Parquet: those of a finished corpus, and those that one stage hands to the next.
 
-Workers stage what they cleaned in part files by shard; only ids, hashes and the names of the parts
-are shuffled. Then each shard is read from its parts, cut to the documents that are kept, sorted by
-id and written.
+Both are sorted by id, and their bytes depend on the documents alone (and pyarrow's version).
 """
 
-import io
-import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet
-from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.windowed_value import WindowedValue
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
 
-from data_beam.config import SplitConfig
-from data_beam.records import Document
+from data_beam.records import Document, Origin
 from data_beam.sinks import files
-from data_beam.split.content_hash import split_of
 from maxlm.data import corpus
 
+_SCORES = pa.map_(pa.string(), pa.float64())
 SCHEMA = pa.schema([
     ("id", pa.string()),
     ("text", pa.large_string()),
@@ -36,112 +30,128 @@ SCHEMA = pa.schema([
     ("language_score", pa.float32()),
     ("bytes_sha256", pa.string()),
     ("transforms", pa.list_(pa.string())),
+    ("scores", _SCORES),
+    ("cluster", pa.string()),
 ])
+"""Of CORPUS/documents."""
 assert tuple(SCHEMA.names) == corpus.DOCUMENT_COLUMNS
 
+STAGE_SCHEMA = pa.schema([
+    ("id", pa.string()),
+    ("text", pa.large_string()),
+    ("source", pa.string()),
+    ("path", pa.string()),
+    ("record", pa.int64()),
+    ("domain", pa.string()),
+    ("licence", pa.string()),
+    ("url", pa.string()),
+    ("language", pa.string()),
+    ("language_score", pa.float64()),
+    ("sha256", pa.string()),
+    ("bytes_sha256", pa.string()),
+    ("transforms", pa.list_(pa.string())),
+    ("is_code", pa.bool_()),
+    ("scores", _SCORES),
+    ("cluster", pa.string()),
+    ("split_key", pa.string()),
+])
+"""Of the documents of a stage: a `Document`, and its id."""
+
 ROW_GROUP_ROWS = 1000
-_PART_BYTES = 32 * 2**20
+_ROW_GROUP_CHARACTERS = 64 * 2**20
 
 
-def row(document: Document, split: SplitConfig) -> dict[str, Any]:
-    """A document as a row of `SCHEMA`."""
+def stage_row(document: Document) -> dict[str, Any]:
+    """A document as a row of `STAGE_SCHEMA`."""
+    origin = document.origin
     return {
-        "id": document.origin.id,
-        "text": document.text,
-        "source": document.origin.source,
-        "domain": document.domain,
-        "licence": document.licence,
-        "path": document.url or document.origin.path,
-        "language": document.language,
-        "split": split_of(document.sha256, split.validation, split.test),
-        "sha256": document.sha256,
-        "record": document.origin.record,
-        "language_score": document.language_score,
-        "bytes_sha256": document.bytes_sha256,
-        "transforms": list(document.transforms),
+        "id": origin.id, "text": document.text, "source": origin.source, "path": origin.path,
+        "record": origin.record, "domain": document.domain, "licence": document.licence,
+        "url": document.url, "language": document.language,
+        "language_score": document.language_score, "sha256": document.sha256,
+        "bytes_sha256": document.bytes_sha256, "transforms": list(document.transforms),
+        "is_code": document.is_code, "scores": sorted(document.scores.items()),
+        "cluster": document.cluster, "split_key": document.split_key,
+    }
+
+
+def from_stage_row(row: dict[str, Any]) -> Document:
+    """The document of a row of `STAGE_SCHEMA`."""
+    return Document(
+        Origin(row["source"], row["path"], row["record"]), row["text"], row["domain"],
+        row["licence"], row["url"], row["language"], row["language_score"], row["sha256"],
+        row["bytes_sha256"], tuple(row["transforms"]), row["is_code"], dict(row["scores"]),
+        row["cluster"], row["split_key"])
+
+
+def corpus_row(document: Document, split: str) -> dict[str, Any]:
+    """A document as a row of `SCHEMA`."""
+    origin = document.origin
+    return {
+        "id": origin.id, "text": document.text, "source": origin.source,
+        "domain": document.domain, "licence": document.licence,
+        "path": document.url or origin.path, "language": document.language, "split": split,
+        "sha256": document.sha256, "record": origin.record,
+        "language_score": document.language_score, "bytes_sha256": document.bytes_sha256,
+        "transforms": list(document.transforms), "scores": sorted(document.scores.items()),
+        "cluster": document.cluster or None,
     }
 
 
 def write_table(handle: Any, table: pa.Table) -> None:
-    """Parquet whose bytes depend on the table alone (and pyarrow's version)."""
+    """A table that is in memory."""
     pyarrow.parquet.write_table(table, handle, compression="zstd", row_group_size=ROW_GROUP_ROWS)
 
 
-class StageParts(beam.DoFn):
-    """Documents -> (shard, part file). A part belongs to the bundle that made it: a bundle that is
-    tried again makes new parts, and those of the failed try are never named."""
+def write_rows(path: str, temporary: str, rows: Iterable[dict[str, Any]],
+               schema: pa.Schema) -> tuple[int, str, int]:
+    """A file of rows that come one by one, a row group in memory at a time.
 
-    def __init__(self, temporary: str, split: SplitConfig, shards: int):
-        self._folder = files.FileSystems.join(temporary, "parts")
-        self._split, self._shards = split, shards
+    Args:
+      path: final place.
+      temporary: existing folder on the same file system for the unfinished file.
+      rows: in final order, with a `text`.
+      schema: their columns.
 
-    def setup(self) -> None:
-        files.make_folder(self._folder)
+    Returns:
+      Size in bytes, SHA-256 and number of rows.
+    """
+    written = 0
 
-    def start_bundle(self) -> None:
-        self._rows: dict[int, list[dict[str, Any]]] = {}
-        self._size = 0
+    def write(handle: Any) -> None:
+        nonlocal written
+        with pyarrow.parquet.ParquetWriter(handle, schema, compression="zstd") as writer:
+            group: list[dict[str, Any]] = []
+            characters = 0
+            for row in rows:
+                group.append(row)
+                characters += len(row["text"])
+                if len(group) == ROW_GROUP_ROWS or characters > _ROW_GROUP_CHARACTERS:
+                    writer.write_table(pa.Table.from_pylist(group, schema))
+                    written += len(group)
+                    group, characters = [], 0
+            if group:
+                writer.write_table(pa.Table.from_pylist(group, schema))
+                written += len(group)
 
-    def process(self, document: Document) -> Iterator[tuple[int, str]]:
-        shard = files.shard_of(document.origin.id, self._shards)
-        self._rows.setdefault(shard, []).append(row(document, self._split))
-        self._size += len(document.text)
-        if self._size > _PART_BYTES:
-            yield from self._flush()
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        window = GlobalWindow()
-        for part in self._flush():
-            yield WindowedValue(part, window.max_timestamp(), (window,))
-
-    def _flush(self) -> Iterator[tuple[int, str]]:
-        for shard, rows in sorted(self._rows.items()):
-            path = files.FileSystems.join(self._folder, f"{shard:05d}-{uuid.uuid4().hex}.parquet")
-            with files.FileSystems.create(
-                    path, compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
-                write_table(handle, pa.Table.from_pylist(rows, SCHEMA))
-            yield shard, path
-        self._rows, self._size = {}, 0
+    size, digest = files.write_atomically(path, temporary, write)
+    return size, digest, written
 
 
-class WriteDocuments(beam.DoFn):
-    """(shard, {"parts": paths, "kept": ids}) -> the shard's report, once its file is in place."""
-
-    def __init__(self, output: str, temporary: str, shards: int):
-        self._output, self._temporary, self._shards = output, temporary, shards
-
-    def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[dict[str, Any]]:
-        shard, groups = element
-        kept = set(groups["kept"])
-        tables = [SCHEMA.empty_table()]
-        for path in groups["parts"]:
-            part = pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(path)), schema=SCHEMA)
-            tables.append(part.filter(pa.array(
-                [id in kept for id in part["id"].to_pylist()], pa.bool_())))
-        table = pa.concat_tables(tables).sort_by("id")
-        if table.num_rows != len(kept):
-            raise RuntimeError(
-                f"shard {shard}: {len(kept)} documents kept, {table.num_rows} staged")
-        folder = files.FileSystems.join(self._output, "documents")
-        files.make_folder(folder)
-        name = files.shard_name("documents", shard, self._shards, "parquet")
-        size, digest = files.write_atomically(
-            files.FileSystems.join(folder, name), self._temporary,
-            lambda handle: write_table(handle, table))
-        yield {"file": f"documents/{name}", "bytes": size, "sha256": digest,
-               "rows": table.num_rows, "sources": _counts(table)}
+def read_rows(path: str, schema: pa.Schema, columns: list[str] | None = None
+              ) -> Iterator[dict[str, Any]]:
+    """The rows of a file that a stage wrote, a row group in memory at a time."""
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        parquet = pyarrow.parquet.ParquetFile(handle)
+        if parquet.schema_arrow.names != schema.names:
+            raise RuntimeError(f"{path} has columns of another version of this program")
+        for number in range(parquet.num_row_groups):
+            yield from parquet.read_row_group(number, columns=columns).to_pylist()
 
 
-def _counts(table: pa.Table) -> dict[str, dict[str, Any]]:
-    """Documents, characters and UTF-8 bytes by source; documents by split and language."""
-    counts: dict[str, dict[str, Any]] = {}
-    columns = (table[name].to_pylist() for name in ("source", "split", "language", "text"))
-    for source, split, language, text in zip(*columns, strict=True):
-        entry = counts.setdefault(source, {"documents": 0, "characters": 0, "bytes": 0,
-                                           "splits": {}, "languages": {}})
-        entry["documents"] += 1
-        entry["characters"] += len(text)
-        entry["bytes"] += len(text.encode("utf-8"))
-        for kind, value in (("splits", split), ("languages", language)):
-            entry[kind][value] = entry[kind].get(value, 0) + 1
-    return counts
+def read_documents(path: str) -> Iterator[Document]:
+    """The documents of a stage's shard, sorted by id."""
+    return map(from_stage_row, read_rows(path, STAGE_SCHEMA))
+
+
+Row = Callable[[Document], dict[str, Any]]

@@ -5,7 +5,7 @@ import fcntl
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from apache_beam.io.filesystems import FileSystems
@@ -18,7 +18,7 @@ _MARKER = "made_by"
 _TEMPORARY_FILES = re.compile(
     rf"{files.TEMPORARY}/(?:{_MARKER}|listing\.jsonl?"
     r"|(?:reports/|progress/)?unfinished-[0-9a-f]{32}|parts/(?:\d+-)?[0-9a-f]{32}\.parquet"
-    r"|reports/[\w.-]+\.json|progress/[0-9a-f]{32}\.json)")
+    r"|reports/[\w.-]+\.json|progress/[0-9a-f]{32}\.json|work/[\w./-]+)")
 
 
 @contextlib.contextmanager
@@ -71,7 +71,8 @@ def is_unfinished(output: str, command: str) -> bool:
     return FileSystems.exists(path) and files.read_bytes(path).strip() == command.encode()
 
 
-def begin(output: str, command: str, own: re.Pattern[str]) -> str:
+def begin(output: str, command: str, own: re.Pattern[str],
+          keep: Callable[[str], bool] = lambda name: False) -> str:
     """Clears what a stopped run left and marks the folder as this command's until `finish`.
 
     Only files are deleted that the command makes, by their names, and only in a folder that it
@@ -81,6 +82,7 @@ def begin(output: str, command: str, own: re.Pattern[str]) -> str:
       output: the folder.
       command: name of the command, as `data_beam.prepare`.
       own: what the command writes: full paths below `output`.
+      keep: whether a file of the command's own, by its path below `output`, stays.
 
     Returns:
       The temporary folder.
@@ -97,7 +99,7 @@ def begin(output: str, command: str, own: re.Pattern[str]) -> str:
         if not marked or not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
             raise ConfigError(f"--output: {output} holds files of something else ({name}); choose "
                               "a new or an empty folder")
-        if entry.path != marker:
+        if entry.path != marker and not keep(name):
             left.append(entry.path)
     files.remove(left)
     if not marked:

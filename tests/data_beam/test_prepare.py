@@ -2,10 +2,12 @@
 
 import collections
 import contextlib
+import dataclasses
 import gzip
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -19,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from data_beam import beam_options, pipeline, prepare
+from data_beam import beam_options, prepare, preview
 from data_beam.config import (
     FilterConfig,
     InputConfig,
@@ -29,7 +31,9 @@ from data_beam.config import (
     SplitConfig,
 )
 from data_beam.readers.listing import list_files
-from data_beam.sinks import manifest
+from data_beam.stages import dedup, extract, filter, finish, ledger
+from data_beam.stages.context import Context, Place
+from data_beam.stages.run import run_stage
 from maxlm.config.schema import ConfigError, build
 from maxlm.data import corpus
 from tests.data_beam.file_limits import file_size_limit
@@ -175,8 +179,8 @@ def test_documents_read_are_kept_dropped_or_dead_by_source(made):
         assert read == of(documents) + of(dropped) + of(dead)
         assert counts["read"] == read
         assert counts["kept"] == of(documents) == sum(counts["splits"].values())
-        assert sum(counts["dropped"].values()) == of(dropped)
-        assert sum(counts["dead_letters"].values()) == of(dead)
+        assert ledger.total(counts["dropped"]) == of(dropped)
+        assert ledger.total(counts["dead_letters"]) == of(dead)
         assert counts["bytes"] == sum(len(r["text"].encode()) for r in documents
                                       if r["source"] == source)
 
@@ -215,9 +219,12 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
     listing = list_files(recipe)[::-1]
     temporary = tmp_path / "out" / "_temporary"
     temporary.mkdir(parents=True)
-    prepare._run_pipeline(recipe, listing, str(tmp_path / "out"), str(temporary),
-                          beam_options.pipeline_options([]))
+    before = None
+    for stage in ledger.STAGES:
+        before = run_stage(stage, recipe, listing, str(tmp_path / "out"), str(temporary), before,
+                           beam_options.pipeline_options([]))
     shutil.rmtree(temporary)
+    shutil.rmtree(tmp_path / "out/stages")
     expected = contents(output)
     del expected["manifest.json"]
     assert contents(tmp_path / "out") == expected
@@ -296,7 +303,8 @@ def test_a_document_that_gets_lost_is_an_error(made):
     recipe, _, made_manifest = made
     listing = list_files(recipe)
     reports = [{"file": f"{kind}/{i}", "rows": 0, "bytes": 0, "sha256": "", "sources": {}}
-               for kind in ("documents", "dropped", "dead_letters") for i in range(recipe.shards)]
+               for kind in ("documents", "dropped", "dead_letters", "samples")
+               for i in range(recipe.shards)]
     for name, counts in made_manifest["sources"].items():
         reports.append({"source": name, "files": counts["files"], "read": counts["read"]})
         reports[3]["sources"][name] = counts["dropped"]
@@ -304,16 +312,70 @@ def test_a_document_that_gets_lost_is_an_error(made):
         reports[0]["sources"][name] = {
             "documents": counts["kept"], "characters": counts["characters"],
             "bytes": counts["bytes"], "splits": {}, "languages": {}}
-    assert manifest.combine(recipe, listing, reports)["total"] == made_manifest["total"]
+    sums = ledger.combine(recipe, reports, None)
+    ledger.check_conservation(sums["sources"])
+    ledger.check_files(sums["sources"], listing)
     reports[0]["sources"]["rows"]["documents"] -= 1
-    with pytest.raises(manifest.ConservationError, match=r"'rows'.*kept"):
-        manifest.combine(recipe, listing, reports)
+    with pytest.raises(ledger.ConservationError, match=r"'rows'.*kept"):
+        ledger.check_conservation(ledger.combine(recipe, reports, None)["sources"])
     reports[0]["sources"]["rows"]["documents"] += 1
-    with pytest.raises(manifest.ConservationError, match="8 of 9 shards"):
-        manifest.combine(recipe, listing, reports[1:])
+    with pytest.raises(ledger.ConservationError, match="2 of 3 shards of documents"):
+        ledger.combine(recipe, reports[1:], None)
+    with pytest.raises(ledger.ConservationError, match="the stage before kept"):
+        ledger.combine(recipe, reports, dict.fromkeys(made_manifest["sources"], 0))
     next(r for r in reports if r.get("source") == "code")["files"] -= 1
-    with pytest.raises(manifest.ConservationError, match="'code': 1 of 2 files"):
-        manifest.combine(recipe, listing, reports)
+    with pytest.raises(ledger.ConservationError, match="'code': 1 of 2 files"):
+        ledger.check_files(ledger.combine(recipe, reports, None)["sources"], listing)
+
+
+def test_every_setting_belongs_to_one_stage():
+    """Else a change of it would not redo the stage that follows it."""
+    named = [name for sections in ledger.SECTIONS.values() for name in sections]
+    assert sorted(named) == sorted(field.name for field in dataclasses.fields(RecipeConfig))
+
+
+def test_stages_that_are_whole_are_not_done_again(made, tmp_path, capsys):
+    recipe, output, _ = made
+    out = tmp_path / "out"
+    options = beam_options.pipeline_options([])
+    with pytest.raises(ConfigError, match="--stages: filter needs extract, which is not done"):
+        prepare.prepare(recipe, str(out), options, ("filter",))
+    assert not out.exists()
+    assert prepare.prepare(recipe, str(out), options, ("extract", "filter")) is None
+    assert not (out / "manifest.json").exists()
+    before = {path: path.stat().st_mtime_ns for path in (out / "stages").rglob("*.parquet")}
+    capsys.readouterr()
+
+    # Another threshold: what comes before the rules is kept, the rules judge again.
+    other = dataclasses.replace(recipe, filters=FilterConfig(min_characters=31))
+    assert prepare.prepare(other, str(out), options, ("filter",)) is None
+    shown = capsys.readouterr()
+    assert "extract: done before" in shown.out and "filter: done before" not in shown.out
+    for path, time_ns in before.items():
+        assert (path.stat().st_mtime_ns == time_ns) == ("extract" in path.parts)
+
+    # A stage that lacks a file is not taken for whole.
+    next((out / "stages/filter/dropped").iterdir()).unlink()
+    prepare.prepare(recipe, str(out), options, keep_stages=True)
+    shown = capsys.readouterr()
+    assert "extract: done before" in shown.out and "filter: done before" not in shown.out
+    assert (out / "stages/dedup/manifest.json").exists()
+    assert {name: digest for name, digest in contents(out).items()
+            if not name.startswith("stages/")} == contents(output)
+
+
+def test_a_dry_run_shows_each_decision_and_writes_nothing(made, tmp_path, capsys):
+    recipe, _, _ = made
+    preview.show(recipe, str(tmp_path / "out"))
+    assert list(tmp_path.iterdir()) == []
+    shown = capsys.readouterr().out
+    assert "extract: sources, " in shown and "filter: filter, language" in shown
+    assert re.search(r"menu.html\n      read > extract: .* > dropped by filter: short lines", shown)
+    assert re.search(r"gbk.html\n      read > .*decode:gb18030, extract:html\) > filter > "
+                     r"language \(zh 0.\d+\) > kept", shown)
+    assert re.search(r"picture.html\n      read > dead letter by read: binary content", shown)
+    assert re.search(r"c.txt\n .*dropped by dedup: exact duplicate \(same text as pages text/a.txt",
+                     shown)
 
 
 def write_config(tmp_path: Path, raw: Path) -> Path:
@@ -366,7 +428,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole(tmp_path, o
     assert result.returncode == 2
     *shown, message = result.stderr.strip().splitlines()
     assert message.startswith("error: --output: cannot write to")
-    assert all(line.startswith("read ") for line in shown), result.stderr
+    assert all(line.startswith("extract ") for line in shown), result.stderr
     assert not (tmp_path / "out/manifest.json").exists()
 
 
@@ -376,8 +438,10 @@ def test_worker_processes_do_not_tell_of_themselves(tmp_path):
     config = write_config(tmp_path, tmp_path / "raw")
     result = command(f"--config={config}", f"--output={tmp_path / 'out'}", *TWO_PROCESSES)
     assert result.returncode == 0
-    assert all(line.startswith("read ") for line in result.stderr.splitlines()), result.stderr
-    assert result.stderr.splitlines()[-1].startswith("read 100%, 1 files, 1 documents")
+    lines = result.stderr.splitlines()
+    assert {line.split()[0] for line in lines} == set(ledger.STAGES), result.stderr
+    assert any(line.startswith("extract 100%, 1 files, 1 documents") for line in lines)
+    assert lines[-1].startswith("finish 100%, 1 documents")
 
 
 def test_mistakes_on_the_command_line_are_one_line(tmp_path):
@@ -425,10 +489,16 @@ def test_recipe_mistakes_are_named():
 def test_beam_is_told_its_runner_and_every_transform_has_a_label(made):
     options = beam_options.pipeline_options([])
     assert options.get_all_options()["runner"] == "FnApiRunner"  # the default tries a download
-    root = beam.Pipeline(options=options)
-    pipeline.build(root, made[0], "listing", "/out", "/out/_temporary", "")
-    names = [t.unique_name for t in root.to_runner_api().components.transforms.values()]
-    assert len(names) > 30
+    names = []
+
+    def fill(build) -> None:
+        root = beam.Pipeline(options=options)
+        build(root)
+        names.extend(t.unique_name for t in root.to_runner_api().components.transforms.values())
+
+    for stage in (extract, filter, dedup, finish):
+        stage.run(Context(made[0], Place("in", ("in",), "/out", "/out/_temporary", "", 3), fill))
+    assert len(names) > 60
     # A transform without a label is named after its class or lambda, as in "Map(<lambda at ...>)".
     assert not [name for name in names if "(" in name.split("/")[0]]
 

@@ -1,0 +1,128 @@
+"""What a run would do: the plan, and the decision of each stage on some documents."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.config import RecipeConfig
+from data_beam.process import process
+from data_beam.readers.listing import File, list_files
+from data_beam.readers.records import read_file
+from data_beam.records import DeadLetter, Document, Dropped, Record
+from data_beam.rules import Rule, judge, make_rules
+from data_beam.sinks import manifest
+from data_beam.stages import ledger
+from data_beam.stages.run import finished
+
+DOCUMENTS = 200
+"""Read for the preview, the same number from each source."""
+_PER_FILE = 20
+
+
+def show(recipe: RecipeConfig, output: str) -> None:
+    """Prints the plan of a recipe and a preview; writes nothing.
+
+    Raises:
+      ConfigError: what a real run would say before it starts: inputs or models that do not exist.
+    """
+    listing = list_files(recipe)
+    rules = make_rules(recipe)
+    print(_plan(recipe, listing, rules, output))
+    print()
+    decided: Counter[str] = Counter()
+    seen: dict[str, str] = {}
+    number = 0
+    for name, end, steps in _preview(recipe, listing, rules, seen):
+        number += 1
+        decided[end] += 1
+        print(f"{number:4d}  {name}\n      {' > '.join(steps)}")
+    print()
+    print(f"of {number} documents:")
+    for end, count in sorted(decided.items(), key=lambda item: (item[0] != "kept", -item[1])):
+        print(f"  {count:4d}  {end}")
+    print("near copies are found among all documents only, in a real run")
+
+
+def _plan(recipe: RecipeConfig, listing: Sequence[File], rules: Sequence[Rule],
+          output: str) -> str:
+    lines = [f"plan for {output}", "  sources:"]
+    for source in recipe.sources:
+        of_source = [file for file in listing if file.source == source.name]
+        formats = ", ".join(sorted({entry.format for entry in source.inputs}))
+        lines.append(f"    {source.name} ({source.domain}, {source.licence}): {len(of_source):,} "
+                     f"files, {sum(file.size for file in of_source) / 1e6:.1f} MB, {formats}")
+    if manifest.read(output) is not None:
+        lines.append("  the corpus is there already: a run compares its recipe and inputs")
+        return "\n".join(lines)
+    done = finished(output, ledger.fingerprints(recipe, listing)) if (
+        FileSystems.exists(output)) else {}
+    lines.append("  stages:")
+    what = {"filter": ", ".join(rule.stage for rule in rules)}
+    for stage in ledger.STAGES:
+        text = what.get(stage, ", ".join(ledger.SECTIONS[stage]))
+        lines.append(f"    {stage}{' (done before)' if stage in done else ''}: {text}")
+    lines.append(f"  {recipe.shards} shards of each kind of output")
+    return "\n".join(lines)
+
+
+def _records(recipe: RecipeConfig, listing: Sequence[File]
+             ) -> Iterator[Record | Dropped | DeadLetter]:
+    """Some records of each source: files in the order of the hash of their paths."""
+    for source in recipe.sources:
+        wanted = max(1, DOCUMENTS // len(recipe.sources))
+        of_source = sorted((file for file in listing if file.source == source.name),
+                           key=lambda file: hashlib.sha256(file.path.encode()).digest())
+        for i, file in enumerate(of_source):
+            # Few files must give more of their documents.
+            share = max(_PER_FILE, -(-wanted // (len(of_source) - i)))
+            for count, item in enumerate(read_file(
+                    file, source, recipe.limits.max_record_bytes), 1):
+                yield item
+                wanted -= 1
+                if not wanted or count == share:
+                    break
+            if not wanted:
+                break
+
+
+def _preview(recipe: RecipeConfig, listing: Sequence[File], rules: list[Rule],
+             seen: dict[str, str]) -> Iterator[tuple[str, str, list[str]]]:
+    """For each document its name, its end and the decision of each stage until then."""
+    for item in _records(recipe, listing):
+        origin = item.origin
+        name = f"{origin.source} {origin.path}" + (
+            f" #{origin.record}" if origin.record is not None else "")
+        outcome = process(item, recipe) if isinstance(item, Record) else item
+        steps = ["read"]
+        if isinstance(outcome, Document):
+            steps.append(f"extract: {len(outcome.text):,} characters"
+                         + (f" ({', '.join(outcome.transforms)})" if outcome.transforms else ""))
+            document = outcome
+            for stage, outcome in judge(document, rules):
+                if isinstance(outcome, Document):
+                    steps.append(stage + _changes(document, outcome))
+                    document = outcome
+        if isinstance(outcome, Document):
+            first = seen.setdefault(outcome.sha256, name)
+            if first != name:
+                outcome = Dropped(origin, "dedup", "exact duplicate", f"same text as {first}")
+        if isinstance(outcome, Document):
+            yield name, "kept", [*steps, "kept"]
+            continue
+        verb = "dropped" if isinstance(outcome, Dropped) else "dead letter"
+        steps.append(f"{verb} by {outcome.stage}: {outcome.reason}"
+                     + (f" ({outcome.detail})" if outcome.detail else ""))
+        yield name, f"{verb} by {outcome.stage}: {outcome.reason}", steps
+
+
+def _changes(before: Document, after: Document) -> str:
+    """What a rule changed, in brackets."""
+    parts = []
+    if after.language != before.language:
+        parts.append(f"{after.language} {after.language_score:.2f}")
+    parts += [f"{key} {value:g}" for key, value in after.scores.items()
+              if before.scores.get(key) != value]
+    parts += after.transforms[len(before.transforms):]
+    return f" ({', '.join(parts)})" if parts else ""

@@ -1,0 +1,93 @@
+"""What a stage gets: the recipe, where its input lies, where its output goes, how to run Beam."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.config import RecipeConfig
+from data_beam.sinks import files
+
+KINDS = {"documents": "parquet", "dropped": "parquet", "dead_letters": "jsonl",
+         "samples": "jsonl"}
+"""What every stage writes, a file a shard: `samples` are texts of some dropped documents."""
+
+Report = dict[str, Any]
+"""What a writer says of one file, or of a source: collected in the stage's manifest."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Folders and numbers of a stage, for workers too.
+
+    Attributes:
+      inputs: folder of the stage before; for the first, the file that lists the inputs.
+      earlier: folders of all stages before, in order.
+      output: this stage's folder.
+      temporary: existing folder on the same file system, emptied when the stage is whole.
+      progress: existing local folder for workers' progress, or "" when they are elsewhere.
+      shards: number of files of each kind.
+    """
+
+    inputs: str
+    earlier: tuple[str, ...]
+    output: str
+    temporary: str
+    progress: str
+    shards: int
+
+    @property
+    def reports(self) -> str:
+        """Folder of the reports of this stage."""
+        return FileSystems.join(self.temporary, "reports")
+
+    def shard_path(self, folder: str, kind: str, shard: int) -> str:
+        """Path of a shard in the folder of a stage (or of the corpus)."""
+        return FileSystems.join(folder, kind,
+                                files.shard_name(kind, shard, self.shards, KINDS[kind]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What a stage's `run` gets.
+
+    Attributes:
+      recipe: the whole recipe.
+      place: where.
+      pipeline: runs one Beam pipeline: it calls its argument with an empty one to be filled, and
+        comes back when the pipeline is done.
+    """
+
+    recipe: RecipeConfig
+    place: Place
+    pipeline: Callable[[Callable[[beam.Pipeline], None]], None]
+
+
+class WriteReport(beam.DoFn):
+    """(name, report) -> a JSON file in the folder of reports, for the command to read."""
+
+    def __init__(self, folder: str):
+        self._folder = folder
+
+    def process(self, element: tuple[str, Report]) -> None:
+        name, report = element
+        data = json.dumps(report, sort_keys=True).encode("utf-8")
+        files.write_atomically(FileSystems.join(self._folder, f"{name}.json"), self._folder,
+                               lambda handle: handle.write(data))
+
+
+def named(report: Report) -> tuple[str, Report]:
+    """The report of a file with its name."""
+    return report["file"].replace("/", "."), report
+
+
+def shard_numbers(root: beam.Pipeline, shards: int) -> Any:
+    """PCollection of the shard numbers, spread over the workers.
+
+    Every shard is written, an empty one too: the set of files depends on the recipe alone.
+    """
+    return (root | "Shard numbers" >> beam.Create(range(shards), reshuffle=False)
+            | "Spread shards" >> beam.Reshuffle())

@@ -1,0 +1,204 @@
+"""Stage `extract`: files -> records -> text without markup, repaired.
+
+    listing -> files -> read, extract, clean
+                          |-> documents -> parts by shard -> documents/
+                          |-> dropped ---------------------> dropped/
+                          |-> dead letters ----------------> dead_letters/
+                          `-> files and documents read, by source
+
+Paths, ids and counts are shuffled, texts are not: workers stage what they cleaned in part files by
+shard, and only the names of the parts are shuffled. Then each shard is read from its parts, sorted
+by id and written.
+"""
+
+import dataclasses
+import io
+import json
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.pvalue import TaggedOutput
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
+
+from data_beam.config import RecipeConfig
+from data_beam.process import process
+from data_beam.progress import WorkerProgress
+from data_beam.readers.listing import File
+from data_beam.readers.records import read_file
+from data_beam.records import DeadLetter, Document, Dropped, Record
+from data_beam.sinks import documents, files, leftovers
+from data_beam.stages.context import Context, Place, Report, WriteReport, named
+from data_beam.stages.shards import Counts, Samples, file_report
+
+_PART_CHARACTERS = 32 * 2**20
+
+
+def write_listing(path: str, listing: list[File]) -> None:
+    """The files to read, one JSON array a line: a graph stays small however many there are."""
+    with FileSystems.create(path) as handle:
+        for file in listing:
+            handle.write((json.dumps(dataclasses.astuple(file)) + "\n").encode("utf-8"))
+
+
+def _read_listing(path: str) -> Iterator[list[Any]]:
+    for line in files.read_bytes(path).splitlines():
+        yield json.loads(line)
+
+
+class ReadAndProcess(beam.DoFn):
+    """A file -> its documents; outputs `dropped`, `dead_letters` and `read` beside it.
+
+    Args:
+      recipe: the whole recipe.
+      progress: local folder where each worker keeps a small file with what it has done, or "".
+    """
+
+    def __init__(self, recipe: RecipeConfig, progress: str):
+        self._recipe, self._folder = recipe, progress
+        self._sources = {source.name: source for source in recipe.sources}
+
+    def setup(self) -> None:
+        self._progress = WorkerProgress(self._folder)
+
+    def process(self, element: list[Any]) -> Iterator[Any]:
+        file = File(*element)
+        count = behind = 0
+
+        def at(position: float) -> None:
+            nonlocal behind
+            self._progress.add(bytes=max(0, int(position) - behind))
+            behind = max(behind, int(position))
+
+        for item in read_file(file, self._sources[file.source],
+                              self._recipe.limits.max_record_bytes, at):
+            count += 1
+            self._progress.add(documents=1)
+            outcome = process(item, self._recipe) if isinstance(item, Record) else item
+            if isinstance(outcome, Document):
+                yield outcome
+            elif isinstance(outcome, Dropped):
+                yield TaggedOutput("dropped", outcome)
+            else:
+                assert isinstance(outcome, DeadLetter)
+                yield TaggedOutput("dead_letters", outcome)
+        at(file.size)
+        self._progress.add(files=1)
+        yield TaggedOutput("read", (file.source, (1, count)))
+
+    def finish_bundle(self) -> None:
+        self._progress.flush()
+
+
+class StageParts(beam.DoFn):
+    """Documents -> (shard, part file). A part belongs to the bundle that made it: a bundle that is
+    tried again makes new parts, and those of the failed try are never named."""
+
+    def __init__(self, place: Place):
+        self._folder = FileSystems.join(place.temporary, "parts")
+        self._shards = place.shards
+
+    def setup(self) -> None:
+        files.make_folder(self._folder)
+
+    def start_bundle(self) -> None:
+        self._rows: dict[int, list[dict[str, Any]]] = {}
+        self._size = 0
+
+    def process(self, document: Document) -> Iterator[tuple[int, str]]:
+        shard = files.shard_of(document.origin.id, self._shards)
+        self._rows.setdefault(shard, []).append(documents.stage_row(document))
+        self._size += len(document.text)
+        if self._size > _PART_CHARACTERS:
+            yield from self._flush()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        window = GlobalWindow()
+        for part in self._flush():
+            yield WindowedValue(part, window.max_timestamp(), (window,))
+
+    def _flush(self) -> Iterator[tuple[int, str]]:
+        for shard, rows in sorted(self._rows.items()):
+            path = FileSystems.join(self._folder, f"{shard:05d}-{uuid.uuid4().hex}.parquet")
+            with FileSystems.create(
+                    path, compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
+                documents.write_table(
+                    handle, pa.Table.from_pylist(rows, documents.STAGE_SCHEMA))
+            yield shard, path
+        self._rows, self._size = {}, 0
+
+
+class WriteShard(beam.DoFn):
+    """(shard, {"parts": paths, "dropped": rows, "dead_letters": rows}) -> reports, once the
+    shard's files are in place."""
+
+    def __init__(self, place: Place):
+        self._place = place
+
+    def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
+        shard, groups = element
+        tables = [documents.STAGE_SCHEMA.empty_table()]
+        for path in groups["parts"]:
+            tables.append(pyarrow.parquet.read_table(
+                io.BytesIO(files.read_bytes(path)), schema=documents.STAGE_SCHEMA))
+        table = pa.concat_tables(tables).sort_by("id")
+        counts = Counts()
+
+        def rows() -> Iterator[dict[str, Any]]:
+            for batch in table.to_batches(documents.ROW_GROUP_ROWS):
+                for row in batch.to_pylist():
+                    counts.add(row["source"], row["text"], row["language"])
+                    yield row
+
+        path = self._place.shard_path(self._place.output, "documents", shard)
+        files.make_folder(FileSystems.join(self._place.output, "documents"))
+        size, digest, number = documents.write_rows(
+            path, self._place.temporary, rows(), documents.STAGE_SCHEMA)
+        yield {**file_report(self._place, path, size, digest, number), "sources": counts.by_source}
+        for kind in ("dropped", "dead_letters"):
+            yield leftovers.write(self._place, kind, shard, groups[kind])
+        yield Samples().write(self._place, shard)
+
+
+def build(root: beam.Pipeline, recipe: RecipeConfig, place: Place) -> None:
+    """Adds the transforms of the stage to an empty pipeline; `place.inputs` is the listing."""
+    shards = place.shards
+    # Every shard is written, an empty one too: the set of files depends on the recipe alone.
+    numbers = (root | "Shard numbers" >> beam.Create(range(shards), reshuffle=False)
+               | "Number as key" >> beam.Map(lambda shard: (shard, None)))
+    read = (root
+            | "Listing path" >> beam.Create([place.inputs], reshuffle=False)
+            | "Read listing" >> beam.FlatMap(_read_listing)
+            | "Spread files" >> beam.Reshuffle()
+            | "Read and process" >> beam.ParDo(
+                ReadAndProcess(recipe, place.progress)).with_outputs(
+                    "dropped", "dead_letters", "read", main="documents"))
+    parts = read["documents"] | "Stage parts" >> beam.ParDo(StageParts(place))
+
+    def by_shard(kind: str) -> Any:
+        return read[kind] | f"Row by shard: {kind}" >> beam.Map(
+            lambda leftover: (files.shard_of(leftover.origin.id, shards), leftovers.row(leftover)))
+
+    written = ({"parts": parts, "dropped": by_shard("dropped"),
+                "dead_letters": by_shard("dead_letters"), "shard": numbers}
+               | "Group by shard" >> beam.CoGroupByKey()
+               | "Write shard" >> beam.ParDo(WriteShard(place))
+               | "Name report" >> beam.Map(named))
+    counted = (read["read"]
+               | "Count read" >> beam.CombinePerKey(beam.combiners.TupleCombineFn(sum, sum))
+               | "Report read" >> beam.Map(lambda entry: (
+                   f"read.{entry[0]}",
+                   {"source": entry[0], "files": entry[1][0], "read": entry[1][1]})))
+    _ = ((written, counted)
+         | "All reports" >> beam.Flatten()
+         | "Write reports" >> beam.ParDo(WriteReport(place.reports)))
+
+
+def run(context: Context) -> None:
+    """Runs the stage."""
+    context.pipeline(lambda root: build(root, context.recipe, context.place))

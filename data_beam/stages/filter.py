@@ -1,0 +1,42 @@
+"""Stage `filter`: the rules that judge one document at a time."""
+
+from collections.abc import Iterator
+
+import apache_beam as beam
+
+from data_beam.config import RecipeConfig
+from data_beam.progress import WorkerProgress
+from data_beam.records import DeadLetter, Document, Dropped
+from data_beam.rules import judge, make_rules
+from data_beam.stages.context import Context, Place, Report, WriteReport, named, shard_numbers
+from data_beam.stages.shards import rewrite
+
+
+class FilterShard(beam.DoFn):
+    """Shard number -> reports on its files, once they are written."""
+
+    def __init__(self, recipe: RecipeConfig, place: Place):
+        self._recipe, self._place = recipe, place
+
+    def setup(self) -> None:
+        self._rules = make_rules(self._recipe)
+        self._progress = WorkerProgress(self._place.progress)
+
+    def process(self, shard: int) -> Iterator[Report]:
+        yield from rewrite(self._place, shard, self._judge, self._progress)
+        self._progress.flush()
+
+    def _judge(self, document: Document) -> Document | Dropped | DeadLetter:
+        *_, (_, outcome) = judge(document, self._rules)
+        return outcome
+
+
+def run(context: Context) -> None:
+    """Runs the stage."""
+    def build(root: beam.Pipeline) -> None:
+        _ = (shard_numbers(root, context.place.shards)
+             | "Filter shard" >> beam.ParDo(FilterShard(context.recipe, context.place))
+             | "Name report" >> beam.Map(named)
+             | "Write report" >> beam.ParDo(WriteReport(context.place.reports)))
+
+    context.pipeline(build)

@@ -1,0 +1,74 @@
+"""Stage `finish`: documents get their split and take the form of the corpus.
+
+What earlier stages dropped, their dead letters and their samples of dropped texts are merged.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.config import RecipeConfig
+from data_beam.progress import WorkerProgress
+from data_beam.sinks import documents, files, leftovers
+from data_beam.split.content_hash import split_of
+from data_beam.stages.context import Context, Place, Report, WriteReport, named, shard_numbers
+from data_beam.stages.shards import Counts, file_report, write_json_lines
+
+
+class FinishShard(beam.DoFn):
+    """Shard number -> reports on its files, once they are written."""
+
+    def __init__(self, recipe: RecipeConfig, place: Place):
+        self._split, self._place = recipe.split, place
+
+    def setup(self) -> None:
+        self._progress = WorkerProgress(self._place.progress)
+
+    def process(self, shard: int) -> Iterator[Report]:
+        place = self._place
+        yield self._documents(shard)
+        dropped = [row for folder in place.earlier for row in documents.read_rows(
+            place.shard_path(folder, "dropped", shard), leftovers.DROPPED_SCHEMA)]
+        yield leftovers.write(place, "dropped", shard, dropped)
+        yield leftovers.write(place, "dead_letters", shard, (
+            {"id": "", **row} for row in self._earlier_lines("dead_letters", shard)))
+        yield write_json_lines(place, "samples", shard, self._earlier_lines("samples", shard))
+        self._progress.flush()
+
+    def _earlier_lines(self, kind: str, shard: int) -> Iterator[dict[str, Any]]:
+        for folder in self._place.earlier:
+            for line in files.read_bytes(
+                    self._place.shard_path(folder, kind, shard)).splitlines():
+                yield json.loads(line)
+
+    def _documents(self, shard: int) -> Report:
+        place, counts = self._place, Counts()
+
+        def rows() -> Iterator[dict[str, Any]]:
+            for document in documents.read_documents(
+                    place.shard_path(place.inputs, "documents", shard)):
+                split = split_of(document.split_key or document.sha256,
+                                 self._split.validation, self._split.test)
+                counts.add(document.origin.source, document.text, document.language, split)
+                self._progress.add(documents=1)
+                yield documents.corpus_row(document, split)
+
+        path = place.shard_path(place.output, "documents", shard)
+        files.make_folder(FileSystems.join(place.output, "documents"))
+        size, digest, number = documents.write_rows(
+            path, place.temporary, rows(), documents.SCHEMA)
+        return {**file_report(place, path, size, digest, number), "sources": counts.by_source}
+
+
+def run(context: Context) -> None:
+    """Runs the stage; `place.output` is the corpus itself."""
+    def build(root: beam.Pipeline) -> None:
+        _ = (shard_numbers(root, context.place.shards)
+             | "Finish shard" >> beam.ParDo(FinishShard(context.recipe, context.place))
+             | "Name report" >> beam.Map(named)
+             | "Write report" >> beam.ParDo(WriteReport(context.place.reports)))
+
+    context.pipeline(build)

@@ -1,0 +1,112 @@
+"""Running the stages that are not done, one after the other."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.runners.runner import PipelineState
+
+from data_beam import beam_options
+from data_beam.config import RecipeConfig
+from data_beam.progress import Progress
+from data_beam.readers.listing import File
+from data_beam.sinks import files
+from data_beam.stages import dedup, extract, filter, finish, ledger
+from data_beam.stages.context import Context, Place
+
+_RUN: dict[str, Callable[[Context], None]] = {
+    "extract": extract.run, "filter": filter.run, "dedup": dedup.run, "finish": finish.run}
+_SCRATCH = ("reports", "progress", "parts", "work")
+"""Folders below the temporary one that belong to a single stage."""
+
+
+def folder(output: str, stage: str) -> str:
+    """Where a stage writes: the last one into the corpus itself."""
+    if stage == ledger.STAGES[-1]:
+        return output
+    return FileSystems.join(output, "stages", stage)
+
+
+def finished(output: str, fingerprints: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Manifests of the stages that are whole and of these inputs and settings, from the first to
+    the last before one that is not."""
+    result: dict[str, dict[str, Any]] = {}
+    for stage in ledger.STAGES[:-1]:
+        manifest = ledger.read(folder(output, stage))
+        if manifest is None or manifest["fingerprint"] != fingerprints[stage]:
+            break
+        result[stage] = manifest
+    return result
+
+
+def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output: str,
+              temporary: str, before: dict[str, Any] | None, options: Any) -> dict[str, Any]:
+    """Runs one stage.
+
+    Args:
+      stage: its name.
+      recipe: checked recipe.
+      listing: all input files.
+      output: the corpus folder.
+      temporary: the temporary folder of the run.
+      before: manifest of the stage before, None for the first.
+      options: Beam pipeline options.
+
+    Returns:
+      What its manifest has on sources and outputs; the manifest itself is not written.
+
+    Raises:
+      ConservationError: a document was lost.
+      RuntimeError: the Beam job failed.
+    """
+    _clear(temporary)
+    local = files.is_local(output)
+    progress_folder = FileSystems.join(temporary, "progress") if local else ""
+    for path in (FileSystems.join(temporary, "reports"), progress_folder):
+        if path:
+            files.make_folder(path)
+    number = ledger.STAGES.index(stage)
+    earlier = tuple(folder(output, name) for name in ledger.STAGES[:number])
+    if number:
+        inputs = earlier[-1]
+    else:
+        inputs = FileSystems.join(temporary, "listing.jsonl")
+        extract.write_listing(inputs, list(listing))
+    place = Place(inputs, earlier, folder(output, stage), temporary, progress_folder,
+                  recipe.shards)
+    files.make_folder(place.output)
+
+    def pipeline(build: Callable[[beam.Pipeline], None]) -> None:
+        root = beam_options.make_pipeline(options)
+        build(root)
+        state = root.run().wait_until_finish()
+        if state != PipelineState.DONE:
+            raise RuntimeError(f"the Beam job of stage {stage} ended in state {state}; {output} is "
+                               "not whole")
+
+    read = None if before is None else {
+        name: entry["kept"] for name, entry in before["sources"].items()}
+    unit, total = ("bytes", sum(file.size for file in listing)) if read is None else (
+        "documents", sum(read.values()))
+    shown = Progress(stage, Path(progress_folder), unit, total) if local else (
+        contextlib.nullcontext())
+    with shown:
+        _RUN[stage](Context(recipe, place, pipeline))
+    sums = ledger.combine(recipe, ledger.read_reports(temporary),
+                          read if stage != ledger.STAGES[-1] else None)
+    if number == 0:
+        ledger.check_files(sums["sources"], listing)
+    if stage != ledger.STAGES[-1]:  # in the last one, the ends of all stages come together
+        ledger.check_conservation(sums["sources"])
+    _clear(temporary)
+    return sums
+
+
+def _clear(temporary: str) -> None:
+    for name in _SCRATCH:
+        path = FileSystems.join(temporary, name)
+        if FileSystems.exists(path):
+            files.remove_folder(path)
