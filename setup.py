@@ -5,6 +5,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 TEST = [
+    "datasketch>=1.6",  # MinHash to compare with
     "hypothesis>=6.100",
     "pyright[nodejs]>=1.1.380",
     "pytest>=8",
@@ -60,6 +61,7 @@ setup(
         "pyarrow>=16",
         "pypdfium2>=5",
         "resiliparse>=0.15",
+        "scipy>=1.14",
         "sentencepiece>=0.2.1",
         "trafilatura>=2",
         "xxhash>=3.4",

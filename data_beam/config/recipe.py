@@ -3,6 +3,7 @@
 import dataclasses
 
 from data_beam.config.clean import CleanConfig, LanguageConfig
+from data_beam.config.dedup import DedupConfig
 from data_beam.config.extract import ExtractConfig
 from data_beam.config.filters import FilterConfig
 from data_beam.config.sources import SourceConfig
@@ -28,6 +29,7 @@ class RecipeConfig:
     clean: CleanConfig = setting(CleanConfig(), "repairs")
     language: LanguageConfig = setting(LanguageConfig(), "naming the language")
     filters: FilterConfig = setting(FilterConfig(), "reasons to drop")
+    dedup: DedupConfig = setting(DedupConfig(), "copies")
     split: SplitConfig = setting(SplitConfig(), "train, validation, test")
     limits: LimitConfig = setting(LimitConfig(), "size caps")
     shards: int = setting(

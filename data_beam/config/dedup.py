@@ -1,0 +1,100 @@
+"""Which copies are dropped, and which documents must share a split."""
+
+import dataclasses
+
+from maxlm.config.schema import ConfigError, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class MinHashConfig:
+    """Near copies by the Jaccard similarity of their shingles, candidates by MinHash-LSH.
+
+    Two documents of similarity s meet in a bucket with probability 1 - (1 - s^rows)^bands; those
+    that meet are compared exactly, so a higher probability costs time but drops nothing wrongly.
+    """
+
+    enabled: bool = setting(False, "drop near copies")
+    threshold: float = setting(
+        0.7, "documents at least this similar (Jaccard, of shingle sets) are copies",
+        above=0.0, maximum=1.0)
+    permutations: int = setting(112, "length of a signature, at least bands x rows", minimum=1)
+    bands: int = setting(
+        0, "bands of the signature; 0 chooses bands and rows so that a pair at the threshold meets "
+        "with probability 0.95 or more. FineWeb takes 14 bands of 8 rows: 0.56 at 0.7", minimum=0)
+    rows: int = setting(0, "hashes of a band; 0 with bands 0", minimum=0)
+    word_ngram: int = setting(5, "words of a shingle, in scripts that put spaces between words",
+                              minimum=1)
+    character_ngram: int = setting(
+        5, "characters of a shingle, in scripts that do not (Chinese, Japanese, Thai, ...)",
+        minimum=1)
+    split_similarity: float = setting(
+        0.5, "kept documents at least this similar share a split; 1 joins none", above=0.0,
+        maximum=1.0)
+    code: bool = setting(False, "also source code, which otherwise is compared as a whole only")
+
+    def check(self, path: str) -> None:
+        if (self.bands == 0) != (self.rows == 0):
+            raise ConfigError(f"{path}: set bands and rows, or leave both at 0")
+        if self.bands * self.rows > self.permutations:
+            raise ConfigError(
+                f"{path}.permutations: {self.bands} bands of {self.rows} rows need "
+                f"{self.bands * self.rows}, not {self.permutations}")
+        if self.split_similarity > self.threshold and self.split_similarity < 1:
+            raise ConfigError(
+                f"{path}.split_similarity: {self.split_similarity:g} is above the threshold "
+                f"{self.threshold:g}, over which documents are dropped; take a lower one, or 1")
+
+
+@dataclasses.dataclass(frozen=True)
+class SimHashConfig:
+    """SimHash (Charikar 2002; Manku et al. 2007) as a second source of candidates for near copies.
+
+    The pairs that it finds are compared like those of MinHash, whose threshold and shingles hold.
+    """
+
+    enabled: bool = setting(False, "look for candidates by SimHash too; needs dedup.minhash")
+    distance: int = setting(
+        3, "bits of 64 in which two fingerprints may differ (Manku et al. take 3)",
+        minimum=0, maximum=16)
+    blocks: int = setting(
+        6, "blocks of the fingerprint; documents that agree in blocks - distance of them are "
+        "looked at, so that none within the distance is missed (data-juicer takes 6)",
+        minimum=1, maximum=24)
+
+    def check(self, path: str) -> None:
+        if self.blocks <= self.distance:
+            raise ConfigError(f"{path}.blocks: {self.blocks} blocks may all differ when "
+                              f"{self.distance} bits do; take {self.distance + 1} or more")
+
+
+@dataclasses.dataclass(frozen=True)
+class RepeatedTextConfig:
+    """Lines or paragraphs that stand in many documents: all but the first lose them."""
+
+    enabled: bool = setting(False, "remove them")
+    min_characters: int = setting(
+        40, "shorter ones are left alone, counted without surrounding whitespace", minimum=1)
+    max_documents: int = setting(
+        3, "documents in which the same text may stand; in more, the first keeps it", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class DedupConfig:
+    """Copies. Documents with equal text are always reduced to one: the copy whose source is listed
+    first."""
+
+    minhash: MinHashConfig = setting(MinHashConfig(), "near copies")
+    simhash: SimHashConfig = setting(SimHashConfig(), "more candidates for near copies")
+    lines: RepeatedTextConfig = setting(RepeatedTextConfig(), "repeated lines")
+    paragraphs: RepeatedTextConfig = setting(
+        RepeatedTextConfig(min_characters=100), "repeated paragraphs (parted by empty lines)")
+    max_edges_one_worker: int = setting(
+        100_000_000, "with more pairs of copies than this, they are joined to clusters by all "
+        "workers in rounds instead of by one (24 bytes of memory a pair)", minimum=0)
+    hot_bucket: int = setting(
+        1000, "buckets of more documents are counted in the report", minimum=2)
+
+    def check(self, path: str) -> None:
+        if self.simhash.enabled and not self.minhash.enabled:
+            raise ConfigError(f"{path}.simhash.enabled: its candidates are compared as "
+                              f"{path}.minhash says; set {path}.minhash.enabled too")
