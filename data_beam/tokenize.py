@@ -4,7 +4,8 @@
 
 writes
 
-    TOKENS/tokenizer.model                              the tokenizer
+    TOKENS/tokenizer.model                              the tokenizer, or tokenizer.json and
+                                                        tokenizer_config.json
     TOKENS/SPLIT/SOURCE-00000-of-00004.array_record     one record a document: id and token ids
     TOKENS/SPLIT/SOURCE-00000-of-00004.index.parquet    id, tokens and bytes of each record
     TOKENS/SPLIT/manifest.json                          counts and checksums; written last
@@ -28,25 +29,25 @@ import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam import beam_options, progress, tokenize_pipeline
+from data_beam import beam_options, tokenize_pipeline
 from data_beam.corpus_files import DAMAGED, CorpusFiles, find_documents
+from data_beam.progress import Progress
 from data_beam.sinks import array_record, files, output_folder
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.corpus import (
     MANIFEST,
     SPLITS,
-    TOKENIZER_FILE,
     TOKENS_FORMAT,
     Manifest,
     Shard,
     SourceEntry,
 )
-from maxlm.data.tokenizer import Tokenizer
+from maxlm.data.tokenizer import TOKENIZER_FILES, SentencePieceTokenizer, Tokenizer
 
 COMMAND = "data_beam.tokenize"
 _OWN_FILES = re.compile(
-    rf"{re.escape(TOKENIZER_FILE)}|(?:{'|'.join(SPLITS)})/(?:{re.escape(MANIFEST)}"
+    rf"{'|'.join(map(re.escape, TOKENIZER_FILES))}|(?:{'|'.join(SPLITS)})/(?:{re.escape(MANIFEST)}"
     r"|[A-Za-z0-9_-]+-\d{5,}-of-\d{5,}\.(?:array_record|index\.parquet))")
 _SHOWN_FAILURES = 3
 
@@ -66,7 +67,7 @@ def count_shards(corpus: CorpusFiles, shard_bytes: int) -> dict[tuple[str, str],
     return shards
 
 
-def _finished(output: str, recipe: str) -> list[Manifest] | None:
+def _finished(output: str, recipe: str, tokenizer: Tokenizer) -> list[Manifest] | None:
     """The manifests of a whole output of this recipe, None when there is work to do.
 
     Raises:
@@ -92,11 +93,11 @@ def _finished(output: str, recipe: str) -> list[Manifest] | None:
         if manifests and not output_folder.is_unfinished(output, COMMAND):
             raise ConfigError(f"--output: {missing[0]} is missing; remove {output} and run again")
         return None
-    _check_files(output, manifests)
+    _check_files(output, manifests, tokenizer)
     return manifests
 
 
-def _check_files(output: str, manifests: Sequence[Manifest]) -> None:
+def _check_files(output: str, manifests: Sequence[Manifest], tokenizer: Tokenizer) -> None:
     """Checks that the files of whole splits are there, cheaply: lengths, indices, the tokenizer.
 
     Raises:
@@ -104,14 +105,15 @@ def _check_files(output: str, manifests: Sequence[Manifest]) -> None:
     """
     shards = [(manifest.split, shard) for manifest in manifests
               for source in manifest.sources for shard in source.shards]
-    expected: list[tuple[str, int | None]] = [(TOKENIZER_FILE, None)]
+    expected: list[tuple[str, int | None]] = [(name, None) for name in tokenizer.files]
     for split, shard in shards:
         expected += [(f"{split}/{shard.file}", shard.size), (f"{split}/{shard.index}", None)]
     output_folder.check_whole(output, expected)
     damaged = None
-    path = FileSystems.join(output, TOKENIZER_FILE)
-    if hashlib.sha256(files.read_bytes(path)).hexdigest() != manifests[0].tokenizer_sha256:
-        damaged = path
+    for name, content in tokenizer.files.items():
+        path = FileSystems.join(output, name)
+        if files.read_bytes(path) != content:
+            damaged = path
     for split, shard in shards:
         path = FileSystems.join(output, split, shard.index)
         with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
@@ -149,12 +151,22 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
     failures = sorted((failure for report in reports for failure in report.get("failures", ())),
                       key=lambda failure: (failure["source"], failure["id"]))
     if failures:
+        wrong = [f for f in failures if f["reason"] == tokenize_pipeline.WRONG_TEXT]
+        if wrong:
+            raise ConfigError(f"--corpus: {wrong[0]['file']} is damaged: document {wrong[0]['id']} "
+                              f"of {wrong[0]['source']}: {wrong[0]['reason']} ({len(wrong)} such "
+                              "documents); make the corpus again with python -m data_beam.prepare")
         shown = "; ".join(f"{f['id']} of {f['source']}: {f['reason']}"
                           for f in failures[:_SHOWN_FAILURES])
         more = f" and {len(failures) - _SHOWN_FAILURES} more" if (
             len(failures) > _SHOWN_FAILURES) else ""
         raise ConfigError(f"{len(failures)} documents cannot be tokenized without loss: "
-                          f"{shown}{more}; train the tokenizer with --byte_fallback")
+                          f"{shown}{more}; " + (
+                              "train the tokenizer with --byte_fallback" if isinstance(
+                                  tokenizer, SentencePieceTokenizer) else
+                              "the tokenizer.json changes texts (its normalizer, or pieces that "
+                              "stand for several texts); prepare the corpus in that form, or take "
+                              "another tokenizer"))
     read: dict[tuple[str, str], dict[str, Any]] = {}
     shards: dict[tuple[str, str], dict[int, Shard]] = {}
     for report in reports:
@@ -199,13 +211,13 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
     return manifests
 
 
-def tokenize(corpus: str, tokenizer_path: str, output: str, shard_bytes: int, options: Any
+def tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, options: Any
              ) -> list[Manifest]:
     """Makes the token shards unless they are there; returns the manifest of each split.
 
     Args:
       corpus: folder that data_beam.prepare wrote.
-      tokenizer_path: SentencePiece model.
+      tokenizer: with BOS and EOS.
       output: folder, local or on any file system that Beam knows.
       shard_bytes: bytes of text in a shard, about.
       options: Beam pipeline options.
@@ -215,36 +227,35 @@ def tokenize(corpus: str, tokenizer_path: str, output: str, shard_bytes: int, op
         holds something else, lacks files or is being written by another run; a full disk.
     """
     with output_folder.exclusive(output) as folder:
-        return _tokenize(corpus, tokenizer_path, folder, shard_bytes, options)
+        return _tokenize(corpus, tokenizer, folder, shard_bytes, options)
 
 
-def _tokenize(corpus: str, tokenizer_path: str, output: str, shard_bytes: int, options: Any
+def _tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, options: Any
               ) -> list[Manifest]:
     found = find_documents(str(Path(corpus).resolve()) if files.is_local(corpus) else corpus)
-    tokenizer = Tokenizer.load(tokenizer_path, "--tokenizer")
     recipe = hashlib.sha256(json.dumps([
         TOKENS_FORMAT, array_record.OPTIONS, found.fingerprint, tokenizer.sha256, shard_bytes,
     ]).encode()).hexdigest()
-    manifests = _finished(output, recipe)
+    manifests = _finished(output, recipe, tokenizer)
     if manifests is not None:
         output_folder.finish(output, COMMAND)
         print(f"{output} is whole and of these inputs: nothing to do")
         return manifests
     try:
         temporary = output_folder.begin(output, COMMAND, _OWN_FILES)
-        job = tokenize_pipeline.Job(output, temporary, FileSystems.join(output, TOKENIZER_FILE),
+        job = tokenize_pipeline.Job(output, temporary, tuple(tokenizer.files),
                                     count_shards(found, shard_bytes), files.is_local(output))
         for folder in (*map(job.folder, ("reports", "parts", "progress")),
                        *(FileSystems.join(output, split) for split in SPLITS)):
             files.make_folder(folder)
         print(f"tokenizing {found.rows:,} documents of {len(found.sources)} sources", flush=True)
-        files.write_atomically(job.tokenizer, temporary,
-                               lambda handle: handle.write(tokenizer.model))
+        for name, content in tokenizer.files.items():
+            files.write_atomically(FileSystems.join(output, name), temporary,
+                                   lambda handle, content=content: handle.write(content))
         root = beam_options.make_pipeline(options)
         tokenize_pipeline.build(root, job, found.files, tokenizer.vocab_size)
-        shown = progress.Progress(
-            Path(job.folder("progress")), Path(output), sum(file.size for file in found.files),
-            2 * sum(job.shards.values())) if job.progress else nullcontext()
+        shown = Progress("tokenize", Path(job.folder("progress")), "documents", found.rows) if (
+            job.progress) else nullcontext()
         with shown:
             root.run().wait_until_finish()
         manifests = _combine(found, tokenizer, recipe, _reports(temporary))
@@ -268,7 +279,11 @@ def main(argv: Sequence[str]) -> int:
     parser = command_line.Parser(prog="python -m data_beam.tokenize", description=__doc__,
                                  epilog=beam_options.HELP)
     parser.add_argument("--corpus", required=True, help="folder that data_beam.prepare wrote")
-    parser.add_argument("--tokenizer", required=True, help="tokenizer.model of train_tokenizer")
+    parser.add_argument("--tokenizer", required=True, help="tokenizer.model of train_tokenizer, a "
+                        "Hugging Face tokenizer.json, or a folder with one of them")
+    for name, what in (("bos_token", "begins"), ("eos_token", "ends"), ("pad_token", "follows")):
+        parser.add_argument(f"--{name}", metavar="TOKEN", help=f"token of a tokenizer.json that "
+                            f"{what} a document (what its tokenizer_config.json says)")
     parser.add_argument("--output", required=True, help="folder of the token shards")
     parser.add_argument("--shard_bytes", type=float, default=256e6,
                         help="bytes of text in a shard, about; a shard is sorted in the memory of "
@@ -278,7 +293,10 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigError("--shard_bytes: must be a number of at least 1, got "
                           f"{arguments.shard_bytes:g}")
     options = beam_options.pipeline_options(beam_words)
-    manifests = tokenize(arguments.corpus, arguments.tokenizer, arguments.output,
+    special = {name: token for name in ("bos_token", "eos_token", "pad_token")
+               if (token := getattr(arguments, name)) is not None}
+    tokenizer = Tokenizer.load(arguments.tokenizer, "--tokenizer", special=special)
+    manifests = tokenize(arguments.corpus, tokenizer, arguments.output,
                          int(arguments.shard_bytes), options)
     print(f"{'split':<11} {'source':<20} {'documents':>11} {'tokens':>15} {'bytes/token':>11} "
           f"{'shards':>6}")

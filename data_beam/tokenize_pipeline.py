@@ -7,9 +7,9 @@ its parts, sorted and written in the memory of one worker.
 """
 
 import dataclasses
+import hashlib
 import io
 import json
-import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -25,16 +25,17 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from data_beam.corpus_files import DAMAGED, DocumentFile, damaged
+from data_beam.progress import WorkerProgress
 from data_beam.sinks import array_record, files
 from maxlm.data.corpus import ID_BYTES, token_dtype
 from maxlm.data.tokenizer import Tokenizer
 
-COLUMNS = ["id", "text", "source", "domain", "licence", "split"]
+COLUMNS = ["id", "text", "source", "domain", "licence", "split", "sha256"]
 _PART_SCHEMA = pa.schema([("hash", pa.uint64()), ("id", pa.binary(ID_BYTES)),
                           ("bytes", pa.int64()), ("tokens", pa.large_binary())])
+WRONG_TEXT = "its text is not the one its sha256 is of"
 _PART_BYTES = 32 * 2**20
 _ROW_GROUPS = 4
-_PROGRESS_SECONDS = 0.5
 Key = tuple[str, str, int]
 """Split, source, number of the shard."""
 
@@ -45,7 +46,8 @@ class Job:
 
     output: str
     temporary: str
-    tokenizer: str
+    tokenizer: tuple[str, ...]
+    """Names of the tokenizer's files below `output`."""
     shards: dict[tuple[str, str], int]
     """Number of shards by split and source."""
     progress: bool
@@ -68,13 +70,12 @@ def _report_damage(job: Job, path: str, error: BaseException) -> None:
 
 
 class RowGroups(beam.DoFn):
-    """A file -> path, first and end row group, and bytes of the file's size, of each piece of
-    work."""
+    """A file -> path, first and end row group of each piece of work."""
 
     def __init__(self, job: Job):
         self._job = job
 
-    def process(self, file: DocumentFile) -> Iterator[tuple[str, int, int, float]]:
+    def process(self, file: DocumentFile) -> Iterator[tuple[str, int, int]]:
         try:
             with FileSystems.open(
                     file.path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
@@ -87,7 +88,7 @@ class RowGroups(beam.DoFn):
             return
         for first in range(0, groups, _ROW_GROUPS):
             end = min(first + _ROW_GROUPS, groups)
-            yield file.path, first, end, file.size * (end - first) / groups
+            yield file.path, first, end
 
 
 class Encode(beam.DoFn):
@@ -101,18 +102,18 @@ class Encode(beam.DoFn):
         self._job = job
 
     def setup(self) -> None:
-        self._tokenizer = Tokenizer(files.read_bytes(self._job.tokenizer))
+        self._tokenizer = Tokenizer.from_files({
+            name: files.read_bytes(FileSystems.join(self._job.output, name))
+            for name in self._job.tokenizer})
         self._dtype = token_dtype(self._tokenizer.vocab_size)
-        self._name = f"{uuid.uuid4().hex}.json"
-        self._done = {"files": 0, "bytes": 0.0, "documents": 0}
-        self._reported = 0.0
+        self._progress = WorkerProgress(self._job.folder("progress") if self._job.progress else "")
 
     def start_bundle(self) -> None:
         self._parts: dict[Key, list[tuple[int, bytes, int, bytes]]] = {}
         self._size = 0
 
-    def process(self, element: tuple[str, int, int, float]) -> Iterator[tuple[Key, str]]:
-        path, first, end, size = element
+    def process(self, element: tuple[str, int, int]) -> Iterator[tuple[Key, str]]:
+        path, first, end = element
         counts: dict[tuple[str, str], dict[str, Any]] = {}
         failures = []
         with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
@@ -127,19 +128,16 @@ class Encode(beam.DoFn):
                     failure = self._encode(row, counts)
                     if failure:
                         failures.append({"id": row["id"], "source": row["source"],
-                                         "reason": failure})
-                    self._done["documents"] += 1
-                    self._done["bytes"] += size / (end - first) / max(
-                        1, parquet.metadata.row_group(group).num_rows)
-                    self._report()
+                                         "file": path, "reason": failure})
+                    self._progress.add(documents=1)
                     if self._size > _PART_BYTES:
                         yield from self._flush()
-            self._done["files"] += end == parquet.num_row_groups
+            self._progress.add(files=int(end == parquet.num_row_groups))
         report = {"counts": [[*key, value] for key, value in sorted(counts.items())],
                   "failures": failures}
         name = f"read-{xxhash.xxh3_128_hexdigest(path.encode())}-{first}.json"
         _write_json(self._job, "reports", name, report)
-        self._report(force=True)
+        self._progress.flush()
 
     def _encode(self, row: dict[str, Any], counts: dict[tuple[str, str], dict[str, Any]]
                 ) -> str | None:
@@ -154,11 +152,15 @@ class Encode(beam.DoFn):
             doc_id = b""
         if len(doc_id) != ID_BYTES:
             return "its id is not 32 hexadecimal digits"
+        encoded = text.encode()
+        if hashlib.sha256(encoded).hexdigest() != row["sha256"]:
+            # Flipped bytes that still decode. Parquet's pages need not have checksums.
+            return WRONG_TEXT
         ids = tokenizer.encode(text)
         if tokenizer.decode(ids) != text:
             return "its text does not come back from its tokens"
         tokens = np.array([tokenizer.bos_id, *ids, tokenizer.eos_id], self._dtype)
-        size = len(text.encode())
+        size = len(encoded)
         order = xxhash.xxh3_64_intdigest(doc_id)
         self._parts.setdefault((row["split"], row["source"], order % shards), []).append(
             (order, doc_id, size, tokens.tobytes()))
@@ -187,13 +189,6 @@ class Encode(beam.DoFn):
                 pyarrow.parquet.write_table(table, handle, compression="none")
             yield key, path
         self._parts, self._size = {}, 0
-
-    def _report(self, force: bool = False) -> None:
-        now = time.monotonic()
-        if self._job.progress and (force or now - self._reported > _PROGRESS_SECONDS):
-            self._reported = now
-            _write_json(self._job, "progress", self._name, {
-                **self._done, "bytes": round(self._done["bytes"])})
 
 
 class WriteShard(beam.DoFn):

@@ -36,7 +36,7 @@ from data_beam.spm_training import TrainingError, train
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.corpus import TOKENIZER_FILE
-from maxlm.data.tokenizer import SPACE_MARK, Tokenizer
+from maxlm.data.tokenizer import SPACE_MARK, SentencePieceTokenizer, Tokenizer
 
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
 # Line feeds and tabs never join other characters in a piece, so they are pieces from the start.
@@ -261,7 +261,7 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
         raise ConfigError(f"TMPDIR: cannot write to {tempfile.gettempdir()}: {full}; make room or "
                           "set TMPDIR to a folder on a larger disk") from error
     progress.done()
-    tokenizer = Tokenizer(model)
+    tokenizer = SentencePieceTokenizer(model)
     report = {
         "sha256": tokenizer.sha256,
         "vocab_size": tokenizer.vocab_size,

@@ -89,8 +89,7 @@ def main(argv: Sequence[str]) -> int:
               "model was trained on at once; it may ramble past them", file=sys.stderr)
     refuse_what_does_not_fit(run, len(prompts), longest)
     allowed = np.zeros(run.config.model.vocab_size, bool)
-    allowed[: tokenizer.vocab_size] = True
-    allowed[[tokenizer.bos_id, tokenizer.pad_id, max(tokenizer.unk_id, 0)]] = False
+    allowed[: tokenizer.vocab_size] = tokenizer.piece_bytes() > 0  # no BOS, padding, unknown
     allowed[tokenizer.eos_id] = True
 
     added: list[list[int]] = [[] for _ in prompts]

@@ -1,6 +1,6 @@
 """Trains a language model: `python -m maxlm.train --config=configs/tiny.py --workdir=RUN`.
 
-Writes RUN/metrics.jsonl, RUN/checkpoints/, RUN/config.json and RUN/tokenizer.model. The same
+Writes RUN/metrics.jsonl, RUN/checkpoints/, RUN/config.json and the tokenizer. The same
 command again resumes from the newest whole checkpoint, with the same batches and the same losses
 as if it had never stopped.
 """
@@ -273,8 +273,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
 def write_run_files(config: Config, workdir: Path, plan: Plan) -> None:
     """What evaluate and generate need to know about the run."""
     text = json.dumps(to_plain(config), indent=2) + "\n"
-    for name, content in (("config.json", text.encode()),
-                          ("tokenizer.model", Path(plan.tokenizer_path).read_bytes())):
+    for name, content in {"config.json": text.encode(), **plan.tokenizer().files}.items():
         temporary = workdir / f"{name}.tmp"
         temporary.write_bytes(content)
         os.replace(temporary, workdir / name)

@@ -24,7 +24,7 @@ from maxlm.data.mixture import Mixture
 from maxlm.data.rows import Piece, SourceRows, empty_batch
 from maxlm.data.shuffle import permute
 from maxlm.data.sources import ChosenSource, choose_sources, rows_of_period
-from maxlm.data.tokenizer import Tokenizer
+from maxlm.data.tokenizer import Tokenizer, find_tokenizer
 from maxlm.parallel import processes
 
 PLAN_FORMAT = 1
@@ -66,8 +66,11 @@ class _Rows:
         self.sequence_length = data.sequence_length
         self.vocab_size = first.vocab_size
         self.bos_id, self.eos_id, self.pad_id = first.bos_id, first.eos_id, first.pad_id
-        self.tokenizer_path = str(first.tokenizer_path)
+        self.tokenizer_path = str(find_tokenizer(first.directory.parent))
         self.tokenizer_sha256 = first.tokenizer_sha256
+        if self.tokenizer().sha256 != self.tokenizer_sha256:
+            raise CorpusError(f"{self.tokenizer_path}: not the tokenizer the corpus was made with; "
+                              "copy it again, or run data_beam.tokenize again")
         self.sources = tuple(c.label for c in chosen)
         self.domains = tuple(c.entry.domain for c in chosen)
         if data.verify:
@@ -77,6 +80,10 @@ class _Rows:
         self._rows_per_epoch = np.asarray([source.rows for source in self._sources], np.int64)
         self._mixture = Mixture(rows_of_period(chosen, self._rows_per_epoch.tolist()))
         self._keys: dict[tuple[int, int], int] = {}
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that lies beside the tokens."""
+        return Tokenizer.load(self.tokenizer_path)
 
     def _key(self, source: int, epoch: int) -> int:
         key = self._keys.get((source, epoch))
@@ -278,10 +285,8 @@ class EvaluationPlan(_Rows):
         self.valid_rows = sum(
             min(self._mixture.count(i, batches * self.batch_size), source.rows)
             for i, source in enumerate(self._sources))
-        tokenizer = Tokenizer.load(self.tokenizer_path)
-        if tokenizer.sha256 != self.tokenizer_sha256:
-            raise CorpusError(f"{self.tokenizer_path}: not the tokenizer the corpus was made with")
-        self._piece_bytes = tokenizer.piece_bytes()
+        tokenizer = self.tokenizer()
+        self._piece_bytes, self._prefix_bytes = tokenizer.piece_bytes(), tokenizer.prefix_bytes
 
     def rows(self, step: int, indices: Indices = None) -> dict[str, np.ndarray]:
         """Rows of a batch.
@@ -298,6 +303,10 @@ class EvaluationPlan(_Rows):
         """
         sources, epochs, rows = self._locate(self._global_rows(step, indices))
         batch = self._read(sources, rows, valid=epochs == 0)
-        batch["bytes"] = (self._piece_bytes[batch["targets"]] * (batch["weights"] > 0)).sum(
+        trained = batch["weights"] > 0
+        batch["bytes"] = (self._piece_bytes[batch["targets"]] * trained).sum(
             axis=1, dtype=np.int32)
+        if self._prefix_bytes:  # a space of the tokenizer's own, after each BOS
+            begins = trained & (batch["tokens"] == self.bos_id) & (batch["targets"] != self.eos_id)
+            batch["bytes"] -= self._prefix_bytes * begins.sum(axis=1, dtype=np.int32)
         return batch

@@ -42,7 +42,7 @@ def evaluation_plan(config: Config, tokenizer_sha256: str) -> EvaluationPlan:
         raise ConfigError(
             f"{tokens} was made with tokenizer {plan.tokenizer_sha256[:12]}, but the model was "
             f"trained with {tokenizer_sha256[:12]} (sha256); tokenize the texts with the model's "
-            "(RUN/tokenizer.model)")
+            "(the one in its --workdir)")
     if plan.vocab_size > config.model.vocab_size:
         raise ConfigError(f"{tokens} has a vocabulary of {plan.vocab_size}, but the model one of "
                           f"{config.model.vocab_size}")

@@ -19,8 +19,7 @@ from maxlm.config import (
     local_path,
     override,
 )
-from maxlm.data.corpus import TOKENIZER_FILE
-from maxlm.data.tokenizer import Tokenizer
+from maxlm.data.tokenizer import Tokenizer, find_tokenizer
 from maxlm.models import transformer
 from maxlm.parallel.mesh import make_mesh
 from maxlm.training.checkpoint_reader import CheckpointError, Reader
@@ -73,11 +72,12 @@ def open_run(
         raise CheckpointError(f"checkpoint {step} is damaged: {problem}; other steps: {others}")
     meta = reader.read_meta(step)
     config = _resolve(meta.config, overrides)
-    tokenizer = Tokenizer.load(workdir / TOKENIZER_FILE, "--workdir")
+    tokenizer_path = find_tokenizer(workdir)
+    tokenizer = Tokenizer.load(tokenizer_path, "--workdir")
     trained_with = meta.plan.get("tokenizer_sha256", tokenizer.sha256)
     if tokenizer.sha256 != trained_with:
         raise CheckpointError(
-            f"{workdir / TOKENIZER_FILE}: not the tokenizer the run was trained with (sha256 "
+            f"{tokenizer_path}: not the tokenizer the run was trained with (sha256 "
             f"{tokenizer.sha256[:12]}, the checkpoint says {trained_with[:12]}); copy it back from "
             "the directory of the tokens")
     mesh = make_mesh(config.parallel)

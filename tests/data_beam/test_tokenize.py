@@ -198,7 +198,7 @@ def test_a_damaged_document_file_is_one_line(inputs, tmp_path, place):
         [sys.executable, "-m", "data_beam.tokenize", *flags((folder, inputs[1]), tmp_path / "t")],
         capture_output=True, text=True)
     assert result.returncode == 2
-    errors = [line for line in result.stderr.splitlines() if not line.startswith("read ")]
+    errors = [line for line in result.stderr.splitlines() if not line.startswith("tokenize ")]
     assert len(errors) == 1, result.stderr
     assert errors[0].startswith(f"error: --corpus: {path} is damaged or not a Parquet file (")
     with pytest.raises(ConfigError, match=re.escape(f"--corpus: {path} is damaged")):
@@ -210,7 +210,7 @@ def test_a_full_disk_is_one_line(inputs, tmp_path):
         [sys.executable, "-m", "data_beam.tokenize", *flags(inputs, tmp_path / "t")],
         capture_output=True, text=True, preexec_fn=file_size_limit(20_000))
     assert result.returncode == 2
-    errors = [line for line in result.stderr.splitlines() if not line.startswith("read ")]
+    errors = [line for line in result.stderr.splitlines() if not line.startswith("tokenize ")]
     assert len(errors) == 1, result.stderr
     assert errors[0].startswith("error: --output: cannot write to ")
     assert "file too large" in errors[0]
@@ -266,6 +266,19 @@ def test_a_text_that_does_not_come_back_is_named(inputs, tmp_path):
                                           "its text does not come back"):
         tokenize.main(flags((corpus, tmp_path / "lossy.model"), tmp_path / "t"))
     with pytest.raises(ConfigError):
+        TokenCorpus.open(tmp_path / "t", "train")
+
+
+def test_a_text_that_changed_after_its_checksum_is_named(inputs, tmp_path):
+    """A flipped byte that still decodes, in a file whose own checksum fits: pages of Parquet have
+    none unless asked for."""
+    changed = {**document(3, "患者每天服用 5 毫克"), "text": "患者每天服用 7 毫克"}
+    corpus = write_corpus(tmp_path / "c", [document(1, "word1"), changed], shards=1)
+    with pytest.raises(ConfigError, match=(
+            rf"--corpus: {re.escape(str(corpus))}/documents/documents-00000-of-00001\.parquet is "
+            rf"damaged: document {changed['id']} of a: its text is not the one its sha256 is of")):
+        tokenize.main(flags((corpus, inputs[1]), tmp_path / "t"))
+    with pytest.raises(ConfigError, match="no finished split"):
         TokenCorpus.open(tmp_path / "t", "train")
 
 

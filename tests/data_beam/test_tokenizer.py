@@ -10,7 +10,7 @@ from data_beam import train_tokenizer
 from data_beam.corpus_files import find_documents
 from data_beam.train_tokenizer import sample_documents, sentences
 from maxlm.config import ConfigError
-from maxlm.data.tokenizer import Tokenizer
+from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
 from tests.data_beam.file_limits import file_size_limit
 from tests.document_corpora import document, write_corpus
 
@@ -83,7 +83,7 @@ def test_report_counts_characters_and_tokens(trained, corpus):
     assert report["sha256"] == hashlib.sha256(model).hexdigest()
     assert report["trained_on"]["documents"] == report["trained_on"]["of_documents"] == 80
     assert report["trained_on"]["skipped_sentences"] == 0
-    tokenizer = Tokenizer(model)
+    tokenizer = SentencePieceTokenizer(model)
     for source in ("web", "zh"):
         texts = [row["text"] for row in rows()
                  if row["source"] == source and row["split"] == "train"]

@@ -187,7 +187,11 @@ def test_a_validation_split_of_another_tokenizer_is_refused(tmp_path, monkeypatc
                 tokenizer=other)
     status, errors = command(
         runs.arguments(tmp_path / "run", data__tokens=str(tokens)), monkeypatch, capfd)
-    assert status == 2 and "'validation' beside" in errors and "was made with tokenizer" in errors
+    assert status == 2 and "not the tokenizer the corpus was made with" in errors
+    shutil.copy(runs.tokens() / "tokenizer.model", tokens)
+    status, errors = command(
+        runs.arguments(tmp_path / "run", data__tokens=str(tokens)), monkeypatch, capfd)
+    assert status == 2 and "not the tokenizer the corpus was made with" in errors
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
 
 

@@ -4,8 +4,9 @@ import json
 import numpy as np
 import pytest
 
-from maxlm.config import ConfigError
+from maxlm.config import ConfigError, DataConfig
 from maxlm.data.corpus import CorpusError, TokenCorpus, decode_record, encode_record, token_dtype
+from maxlm.data.plan import Plan
 from maxlm.data.readers import ReaderPool
 from tests import token_corpora
 
@@ -136,3 +137,24 @@ def test_reader_pool_names_a_shard_that_is_none(tmp_path):
     path.write_bytes(hashlib.sha256(b"").digest() * 10)
     with pytest.raises(CorpusError, match=r"x\.array_record"):
         ReaderPool().read(str(path), [0])
+
+
+@pytest.mark.parametrize("build", [
+    lambda data: Plan.build(data, 0), lambda data: Plan.for_evaluation(data, "train", 1)])
+def test_plans_refuse_a_damaged_shard_and_another_tokenizer(tmp_path, build):
+    """What the trainer and the evaluation do with files that are not those of the manifest."""
+    token_corpora.random_split(tmp_path / "t", "train", {"a": [[9, 9]]})
+    data = DataConfig(tokens=str(tmp_path / "t"), sequence_length=4, batch_size=1)
+    build(data)
+    shard = tmp_path / "t" / "train" / "a-00000-of-00001.array_record"
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(CorpusError, match="array_record: its checksum is not that of the manifest"):
+        build(data)
+    shard.write_bytes(whole)
+    (tmp_path / "t" / "tokenizer.model").write_bytes(token_corpora.tiny_tokenizer(390))
+    with pytest.raises(CorpusError, match="not the tokenizer the corpus was made with"):
+        build(data)
+    (tmp_path / "t" / "tokenizer.model").unlink()
+    with pytest.raises(ConfigError, match=r"no file .*tokenizer\.model"):
+        build(data)

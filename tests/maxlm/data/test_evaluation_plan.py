@@ -4,7 +4,7 @@ import pytest
 from maxlm.config import ConfigError, DataConfig, TokenSource
 from maxlm.data.corpus import CorpusError
 from maxlm.data.plan import Plan
-from maxlm.data.tokenizer import Tokenizer
+from maxlm.data.tokenizer import SentencePieceTokenizer
 from tests import token_corpora
 from tests.token_corpora import BOS, EOS
 
@@ -15,7 +15,7 @@ TEXTS = {"a": ["word1 文字一 x", "déjà ▁ vu 🙂\n\tend"], "b": ["word2 w
 def corpus(tmp_path_factory):
     """Real texts through the tokenizer, as validation; training tokens beside them."""
     path = tmp_path_factory.mktemp("corpus") / "tokens"
-    tokenizer = Tokenizer(token_corpora.tiny_tokenizer())
+    tokenizer = SentencePieceTokenizer(token_corpora.tiny_tokenizer())
     sources = {name: [[np.array([BOS, *tokenizer.encode(text), EOS], np.uint16)
                        for text in texts]] for name, texts in TEXTS.items()}
     token_corpora.write_split(path, "validation", sources)
@@ -48,7 +48,7 @@ def test_bytes_over_the_split_are_the_bytes_of_its_texts(corpus, packing):
 
 def test_bytes_of_a_cut_document_are_those_of_its_pieces(corpus):
     """Row by row against the text itself: the bytes of decode(all) minus those before the row."""
-    tokenizer = Tokenizer(token_corpora.tiny_tokenizer())
+    tokenizer = SentencePieceTokenizer(token_corpora.tiny_tokenizer())
     ids = tokenizer.encode("word1 文字一 x")
     table = tokenizer.piece_bytes()
     for cut in range(len(ids) + 1):

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxlm.config import ConfigError
-from maxlm.data.tokenizer import Tokenizer
+from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
 from tests import token_corpora
 
-TOKENIZER = Tokenizer(token_corpora.tiny_tokenizer())
+TOKENIZER = SentencePieceTokenizer(token_corpora.tiny_tokenizer())
 PIECE_BYTES = TOKENIZER.piece_bytes()
 
 
