@@ -13,6 +13,7 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.clean.language import LanguageRule
 from data_beam.config import RecipeConfig
 from data_beam.filters.basic import BasicRule
+from data_beam.filters.rule_sets import make_rule_sets
 from data_beam.records import DeadLetter, Document, Dropped
 from data_beam.sinks import files
 from maxlm.config.schema import ConfigError
@@ -42,6 +43,7 @@ def make_rules(recipe: RecipeConfig) -> list[Rule]:
     return [
         BasicRule(recipe.filters),
         LanguageRule(recipe.language),
+        *make_rule_sets(recipe.filters),
     ]
 
 
