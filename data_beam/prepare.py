@@ -9,12 +9,13 @@ writes
     CORPUS/dropped/*.parquet       what a rule left out, and which rule
     CORPUS/dead_letters/*.jsonl    what could not be read, and why
     CORPUS/samples/*.jsonl         texts of a few dropped documents of each rule
+    CORPUS/report.html, .json      what the corpus is like, to look at; see data_beam.report
     CORPUS/manifest.json           counts by source, checksums, the recipe; written last
 
-in four stages: `extract` (read, text without markup, repairs), `filter` (the rules that judge one
-document), `dedup` (those that compare documents) and `finish` (split, the corpus's own form). Every
-document read is kept, dropped or a dead letter, exactly one of them. The same files and recipe give
-the same bytes whatever the runner and the number of workers.
+in five stages: `extract` (read, text without markup, repairs), `filter` (the rules that judge one
+document), `dedup` (those that compare documents), `finish` (split, the corpus's own form) and
+`report`. Every document read is kept, dropped or a dead letter, exactly one of them. The same files
+and recipe give the same bytes whatever the runner and the number of workers.
 
 Run it again and it does nothing; stop it and the next run goes on after the last whole stage. A
 stage whose settings changed since is done again, with those after it.
@@ -32,15 +33,16 @@ from data_beam.readers.listing import list_files
 from data_beam.sinks import files, manifest, output_folder
 from data_beam.stages import ledger
 from data_beam.stages.context import KINDS
-from data_beam.stages.run import finished, folder, run_stage
+from data_beam.stages.run import books, finished, run_stage
 from maxlm.config import command_line, schema
 from maxlm.config.schema import ConfigError, suggestion
 
 COMMAND = "data_beam.prepare"
 _SHARDS = "|".join([*(rf"{kind}/{kind}-\d{{5,}}-of-\d{{5,}}\.{suffix}"
                       for kind, suffix in KINDS.items()),
-                    r"clusters/clusters-\d{5,}-of-\d{5,}\.parquet"])
-_OWN_FILES = re.compile(rf"(?:stages/\w+/)?(?:{_SHARDS})|stages/\w+/manifest\.json")
+                    r"clusters/(?:clusters-\d{5,}-of-\d{5,}\.parquet|summary\.json)"])
+_OWN_FILES = re.compile(
+    rf"(?:stages/\w+/)?(?:{_SHARDS})|stages/\w+/manifest\.json|report\.(?:html|json)")
 
 
 def _already_done(output: str, identity: dict[str, Any]) -> bool:
@@ -107,29 +109,29 @@ def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[s
     if missing:
         raise ConfigError(f"--stages: {wanted[0]} needs {missing[0]}, which is not done in "
                           f"{output} for these files and settings; add it")
-    kept = tuple(f"stages/{stage}/" for stage in done)
+    kept = [f"stages/{stage}/" for stage in done]
+    if "finish" in done:  # its files are those of the corpus itself
+        kept += [entry["file"] for entry in done["finish"]["outputs"]]
     result = None
     try:
         temporary = output_folder.begin(output, COMMAND, _OWN_FILES,
-                                        lambda name: name.startswith(kept))
+                                        lambda name: name.startswith(tuple(kept)))
         print(f"{len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
               f"{len(recipe.sources)} sources", flush=True)
-        before = None
         for stage in ledger.STAGES:
             if stage in done:
                 print(f"{stage}: done before", flush=True)
-                before = done[stage]
                 continue
             if stage not in wanted:
                 break
-            before = run_stage(stage, recipe, listing, output, temporary, before, options)
-            done[stage] = before
+            done[stage] = run_stage(stage, recipe, listing, output, temporary, done, options)
             if stage == ledger.STAGES[-1]:
                 result = manifest.of_corpus(recipe, listing, done)
                 ledger.write(output, temporary, result)
             else:
-                ledger.write(folder(output, stage), temporary,
-                             {"stage": stage, "fingerprint": fingerprints[stage], **before})
+                files.make_folder(books(output, stage))
+                ledger.write(books(output, stage), temporary,
+                             {"stage": stage, "fingerprint": fingerprints[stage], **done[stage]})
     except Exception as error:
         full = files.disk_full(error)
         if not full:

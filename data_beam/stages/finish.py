@@ -11,6 +11,7 @@ import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.config import RecipeConfig
+from data_beam.dedup import clusters
 from data_beam.progress import WorkerProgress
 from data_beam.sinks import documents, files, leftovers
 from data_beam.split.content_hash import split_of
@@ -36,6 +37,7 @@ class FinishShard(beam.DoFn):
         yield leftovers.write(place, "dead_letters", shard, (
             {"id": "", **row} for row in self._earlier_lines("dead_letters", shard)))
         yield write_json_lines(place, "samples", shard, self._earlier_lines("samples", shard))
+        yield from clusters.hand_on(place, shard)
         self._progress.flush()
 
     def _earlier_lines(self, kind: str, shard: int) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,132 @@
+"""Shingles of the documents that are to be compared, in files that are read a document at a time.
+
+A file of a shard holds their shingles one after the other, 8 bytes each; a table beside it says
+where each begins, and what the choice of a survivor needs. Only documents that share a bucket with
+another are in it, and no worker holds more than a cache of them.
+"""
+
+import collections
+import dataclasses
+import io
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.dedup.survivor import Member
+from data_beam.dedup.texts import shards_of
+from data_beam.sinks import files
+
+_CACHE_BYTES = 256 * 2**20
+_SCHEMA = pa.schema([
+    ("row", pa.int64()), ("start", pa.int64()), ("size", pa.int64()),
+    ("characters", pa.int64()), ("quality", pa.float64()),
+    ("id", pa.string()), ("sha256", pa.string()), ("source", pa.string()), ("path", pa.string()),
+    ("record", pa.int64()),
+])
+
+
+def write(folder: str, temporary: str, shard: int,
+          rows: Iterable[tuple[int, dict[str, Any], np.ndarray]]) -> None:
+    """The store of a shard.
+
+    Args:
+      folder: existing folder of the stores.
+      temporary: existing folder on the same file system for unfinished files.
+      shard: its number.
+      rows: (row, columns of the document, shingles in ascending order), in order of rows.
+    """
+    table: list[dict[str, Any]] = []
+
+    def shingles(handle: Any) -> None:
+        start = 0
+        for number, row, values in rows:
+            handle.write(values.astype("<u8").tobytes())
+            table.append({
+                "row": number, "start": start, "size": len(values),
+                "characters": len(row["text"]),
+                "quality": float(dict(row["scores"]).get("quality", 0.0)),
+                **{name: row[name] for name in ("id", "sha256", "source", "path", "record")}})
+            start += len(values)
+
+    files.write_atomically(FileSystems.join(folder, f"{shard:05d}.shingles"), temporary, shingles)
+    files.write_atomically(
+        FileSystems.join(folder, f"{shard:05d}.parquet"), temporary,
+        lambda handle: pyarrow.parquet.write_table(pa.Table.from_pylist(table, _SCHEMA), handle))
+
+
+@dataclasses.dataclass
+class _Shard:
+    handle: Any
+    table: pa.Table
+    rows: np.ndarray
+    starts: np.ndarray
+    sizes: np.ndarray
+
+
+class Store:
+    """Reads the stores of all shards.
+
+    Args:
+      folder: of the stores.
+      offsets: as `texts.shard_offsets` gives them.
+    """
+
+    def __init__(self, folder: str, offsets: tuple[int, ...]):
+        self._folder, self._offsets = folder, offsets
+        self._shards: dict[int, _Shard] = {}
+        self._cache: collections.OrderedDict[int, np.ndarray] = collections.OrderedDict()
+        self._cached = 0
+
+    def _find(self, node: int) -> tuple[_Shard, int]:
+        number = int(shards_of(np.array([node]), self._offsets)[0])
+        shard = self._shards.get(number)
+        if shard is None:
+            base = FileSystems.join(self._folder, f"{number:05d}")
+            table = pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(f"{base}.parquet")))
+            columns = [table[name].to_numpy() for name in ("row", "start", "size")]
+            handle = FileSystems.open(
+                f"{base}.shingles", compression_type=CompressionTypes.UNCOMPRESSED)
+            shard = self._shards[number] = _Shard(handle, table, *columns)
+        place = int(np.searchsorted(shard.rows, node - self._offsets[number]))
+        return shard, place
+
+    def size(self, node: int) -> int:
+        """Number of shingles of a document."""
+        shard, place = self._find(node)
+        return int(shard.sizes[place])
+
+    def shingles(self, node: int) -> np.ndarray:
+        """[shingles] uint64 of a document, ascending."""
+        values = self._cache.get(node)
+        if values is None:
+            shard, place = self._find(node)
+            shard.handle.seek(8 * int(shard.starts[place]))
+            values = np.frombuffer(shard.handle.read(8 * int(shard.sizes[place])), "<u8")
+            self._cache[node] = values
+            self._cached += values.nbytes
+            while self._cached > _CACHE_BYTES and len(self._cache) > 1:
+                self._cached -= self._cache.popitem(last=False)[1].nbytes
+        else:
+            self._cache.move_to_end(node)
+        return values
+
+    def row(self, node: int) -> dict[str, Any]:
+        """What the table has on a document."""
+        shard, place = self._find(node)
+        return shard.table.slice(place, 1).to_pylist()[0]
+
+    def member(self, node: int) -> Member:
+        """The document as a member of a cluster."""
+        row = self.row(node)
+        return Member(node, row["id"], row["characters"], row["quality"])
+
+    def close(self) -> None:
+        """Closes the files."""
+        for shard in self._shards.values():
+            shard.handle.close()
+        self._shards.clear()
