@@ -54,6 +54,7 @@ setup(
         "ftfy>=6.3",
         "grain>=0.2.13",
         "jax>=0.10.2",
+        "license-expression>=30.4",
         "ml-collections>=1.0",
         "numpy>=2",
         "optax>=0.2.6",

@@ -13,7 +13,9 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.clean.language import LanguageRule
 from data_beam.config import RecipeConfig
 from data_beam.filters.basic import BasicRule
+from data_beam.filters.licence import LicenceRule
 from data_beam.filters.rule_sets import make_rule_sets
+from data_beam.privacy.rule import PrivacyRule
 from data_beam.records import DeadLetter, Document, Dropped
 from data_beam.sinks import files
 from maxlm.config.schema import ConfigError
@@ -42,8 +44,10 @@ def make_rules(recipe: RecipeConfig) -> list[Rule]:
     """
     return [
         BasicRule(recipe.filters),
+        *([LicenceRule(recipe.licence)] if recipe.licence.allow else []),
         LanguageRule(recipe.language),
         *make_rule_sets(recipe.filters),
+        *([PrivacyRule(recipe.privacy)] if recipe.privacy.enabled else []),
     ]
 
 

@@ -7,10 +7,12 @@ from data_beam.config.clean import CleanConfig, LanguageConfig
 from data_beam.config.dedup import DedupConfig, MinHashConfig, RepeatedTextConfig, SimHashConfig
 from data_beam.config.extract import ExtractConfig
 from data_beam.config.filters import FilterConfig
+from data_beam.config.licence import LicenceConfig
+from data_beam.config.privacy import PrivacyConfig
 from data_beam.config.recipe import LimitConfig, RecipeConfig
 from data_beam.config.sources import FORMATS, InputConfig, SourceConfig
 from data_beam.config.split import SplitConfig
 
 __all__ = ["FORMATS", "CleanConfig", "DedupConfig", "ExtractConfig", "FilterConfig", "InputConfig",
-           "LanguageConfig", "LimitConfig", "MinHashConfig", "RecipeConfig",
-           "RepeatedTextConfig", "SimHashConfig", "SourceConfig", "SplitConfig"]
+           "LanguageConfig", "LicenceConfig", "LimitConfig", "MinHashConfig", "PrivacyConfig",
+           "RecipeConfig", "RepeatedTextConfig", "SimHashConfig", "SourceConfig", "SplitConfig"]

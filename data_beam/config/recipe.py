@@ -6,6 +6,8 @@ from data_beam.config.clean import CleanConfig, LanguageConfig
 from data_beam.config.dedup import DedupConfig
 from data_beam.config.extract import ExtractConfig
 from data_beam.config.filters import FilterConfig
+from data_beam.config.licence import LicenceConfig
+from data_beam.config.privacy import PrivacyConfig
 from data_beam.config.sources import SourceConfig
 from data_beam.config.split import SplitConfig
 from maxlm.config.schema import ConfigError, setting
@@ -29,6 +31,8 @@ class RecipeConfig:
     clean: CleanConfig = setting(CleanConfig(), "repairs")
     language: LanguageConfig = setting(LanguageConfig(), "naming the language")
     filters: FilterConfig = setting(FilterConfig(), "reasons to drop")
+    licence: LicenceConfig = setting(LicenceConfig(), "licences that may stay")
+    privacy: PrivacyConfig = setting(PrivacyConfig(), "personal data")
     dedup: DedupConfig = setting(DedupConfig(), "copies")
     split: SplitConfig = setting(SplitConfig(), "train, validation, test")
     limits: LimitConfig = setting(LimitConfig(), "size caps")

@@ -25,7 +25,7 @@ from maxlm.config.schema import to_plain
 NAME = "manifest.json"
 SECTIONS = {
     "extract": ("sources", "extract", "clean", "limits", "shards"),
-    "filter": ("filters", "language"),
+    "filter": ("filters", "licence", "language", "privacy"),
     "dedup": (),
     "finish": ("split",),
 }

@@ -1,0 +1,1 @@
+"""Personal data in texts: recognisers, and the rule that replaces what they find."""

@@ -1,0 +1,104 @@
+"""E-mail addresses, between Han characters and in full-width forms too, and `a [at] b.org`."""
+
+import re
+from collections.abc import Iterator
+
+from data_beam.privacy.spans import Span
+
+_LOCAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%+-")
+_MAX_LOCAL = 64
+_DOMAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.\-]{1,252}")
+_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?\Z")
+_LAST_LABEL = re.compile(r"([A-Za-z]{2,18})(?:-.*)?\Z")
+
+# Country codes have two letters, all of them. Of the others those in wide use, so that file names
+# and attributes (`a@x.png`, `x@self.weight`) are no addresses.
+_TOP_LEVEL = frozenset((
+    "com", "org", "net", "edu", "gov", "mil", "int", "info", "biz", "name", "pro", "mobi", "asia",
+    "cat", "coop", "jobs", "tel", "travel", "post", "app", "dev", "xyz", "top", "vip", "shop",
+    "site", "online", "club", "wang", "ren", "win", "live", "email", "cloud", "tech", "store",
+    "work", "ltd", "group", "link", "space", "news", "blog", "page", "wiki", "icu", "fun", "art",
+    "design", "press", "world", "today", "life", "team", "zone", "center", "media", "agency",
+    "digital", "network", "software", "systems", "solutions", "company", "health", "care",
+    "academy", "school", "university", "finance", "bank", "law", "legal", "test", "example",
+    "invalid"))
+_COMMON = frozenset(("com", "org", "net", "edu", "gov", "cn"))
+
+# What stands for the @ when it is meant to be read by people only.
+_BRACKETED_AT = re.compile(r"[\[({<] ?(?:at|AT|At) ?[\])}>]")
+_SPELLED = re.compile(
+    r" ?([A-Za-z0-9\-]{1,63}(?:(?:\.| ?[\[({<] ?(?:dot|DOT|Dot) ?[\])}>] ?| (?:dot|DOT) )"
+    r"[A-Za-z0-9\-]{1,63}){1,5})")
+_DOT = re.compile(r" ?[\[({<]? ?(?:dot|DOT|Dot) ?[\])}>]? ?")
+_WORD_DOT = re.compile(r" (?:at|AT) ([A-Za-z0-9\-]{1,63}(?: (?:dot|DOT) [A-Za-z0-9\-]{1,63}){1,5})")
+
+_NOBODY = frozenset(("git", "svn", "hg"))
+"""Accounts of version control: `git@github.com:a/b.git` is the place of a repository."""
+
+
+def _local_start(text: str, end: int) -> int | None:
+    """Where the local part that ends at `end` starts."""
+    start = end
+    while start and text[start - 1] in _LOCAL:
+        start -= 1
+        if end - start > _MAX_LOCAL:
+            return None
+    dots = text.rfind("..", start, end)
+    if dots >= 0:
+        start = dots + 2
+    while start < end and text[start] in ".-%+":
+        start += 1
+    if start == end or text[end - 1] == "." or text[start:end] in _NOBODY:
+        return None
+    return start
+
+
+def _domain_end(text: str, start: int) -> int | None:
+    """Where the domain that starts at `start` ends: its longest part with a top-level domain."""
+    match = _DOMAIN.match(text, start)
+    if not match:
+        return None
+    labels = match[0].split(".")
+    end = match.end()
+    for count in range(len(labels) - 1, 0, -1):
+        last = _LAST_LABEL.match(labels[count])
+        if last and _is_top_level(last[1]) and all(map(_LABEL.match, labels[:count])):
+            stop = end - len(labels[count]) + len(last[1])
+            # `x@self.to(device)` is Python.
+            if text[stop:stop + 1] == "(" and last[1].lower() not in _COMMON:
+                return None
+            return None if text[stop:stop + 1] == "_" else stop
+        end -= len(labels[count]) + 1
+    return None
+
+
+def _is_top_level(label: str) -> bool:
+    return len(label) == 2 or label.lower() in _TOP_LEVEL
+
+
+def emails(text: str) -> Iterator[Span]:
+    """Addresses `local@domain` with a local part of 1 to 64 characters and a top-level domain in
+    use; `local [at] domain`, brackets of any kind; `local at domain dot com`.
+
+    Args:
+      text: from `to_ascii`.
+    """
+    at = text.find("@")
+    while at >= 0:
+        start = _local_start(text, at)
+        if start is not None:
+            end = _domain_end(text, at + 1)
+            if end is not None:
+                yield Span(start, end, "email")
+        at = text.find("@", at + 1)
+    for match in _BRACKETED_AT.finditer(text):
+        before = match.start() - (text[match.start() - 1:match.start()] == " ")
+        domain = _SPELLED.match(text, match.end())
+        start = _local_start(text, before)
+        if domain and start is not None and _is_top_level(_DOT.sub(".", domain[1]).split(".")[-1]):
+            yield Span(start, domain.end(), "email")
+    if " dot " in text or " DOT " in text:
+        for match in _WORD_DOT.finditer(text):
+            start = _local_start(text, match.start())
+            if start is not None and _DOT.split(match[1])[-1].lower() in _COMMON:
+                yield Span(start, match.end(), "email")

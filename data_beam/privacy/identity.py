@@ -1,0 +1,111 @@
+"""Numbers that a state gives to a person or a car."""
+
+import datetime
+import re
+from collections.abc import Iterator
+
+from data_beam.privacy.checksums import mod11_2
+from data_beam.privacy.spans import Span
+
+_RESIDENT = re.compile(
+    r"(?<![0-9])(?<![0-9]\.)([1-9][0-9]{5})([ \-]?)((?:19|20)[0-9]{6})\2([0-9]{3}[0-9Xx])"
+    r"(?![0-9A-Za-z])")
+_RESIDENT_OLD = re.compile(r"(?<![0-9])(?<![0-9]\.)[1-8][0-9]{14}(?![0-9A-Za-z])")
+_OLD_CONTEXT = re.compile(r"身份证|身份號|公民身份")
+# GB/T 2260: provinces, autonomous regions, municipalities; 71, 81, 82 Taiwan, Hong Kong, Macau, and
+# 83 their residents' permits. A foreigner's permanent residence card has 9 and then the province.
+_PROVINCES = frozenset(map(str, (
+    11, 12, 13, 14, 15, 21, 22, 23, 31, 32, 33, 34, 35, 36, 37, 41, 42, 43, 44, 45, 46,
+    50, 51, 52, 53, 54, 61, 62, 63, 64, 65, 71, 81, 82, 83)))
+_LAST_YEAR = 2049  # a fixed year: the answer must not depend on the day of the run
+
+_SSN = re.compile(r"(?<![0-9A-Za-z_])(?<![0-9][.\-])([0-9]{3})([ \-])([0-9]{2})\2([0-9]{4})"
+                  r"(?![0-9A-Za-z_])(?![.\-][0-9])")
+_SSN_BARE = re.compile(r"(?<![0-9A-Za-z_.\-])([0-9]{3})()([0-9]{2})([0-9]{4})(?![0-9A-Za-z_])")
+_SSN_REACH = 30
+_SSN_CONTEXT = re.compile(r"ssn|social security", re.IGNORECASE)
+
+_PASSPORT_WORD = re.compile(r"(?i:passport)|护照|護照")
+_PASSPORT = re.compile(r"(?<![0-9A-Za-z])(?:[A-Z]{1,2}[0-9]{6,8}|[0-9]{9})(?![0-9A-Za-z])")
+_PASSPORT_REACH = 40
+
+_PLATE_PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
+_PLATE = re.compile(
+    rf"[{_PLATE_PROVINCES}][A-HJ-NP-Z](?:[·•. \-]?)"
+    r"((?:[A-HJ-NP-Z][A-HJ-NP-Z0-9][0-9]{4}|[0-9]{5}[A-HJ-K])"  # new energy: D or F first or last
+    r"|[A-HJ-NP-Z0-9]{4}[A-HJ-NP-Z0-9挂学警港澳])(?![0-9A-Za-z])")
+_CONTEXT_REACH = 20
+
+
+def _is_date(digits: str) -> bool:
+    """Whether YYYYMMDD is a day from 1900 to `_LAST_YEAR`."""
+    try:
+        day = datetime.date(int(digits[:4]), int(digits[4:6]), int(digits[6:]))
+    except ValueError:
+        return False
+    return 1900 <= day.year <= _LAST_YEAR
+
+
+def resident_ids(text: str, start: int, stop: int) -> Iterator[Span]:
+    """PRC resident identity numbers (GB 11643-1999) in a window: a province of GB/T 2260, a day of
+    birth that exists, and the check character. The 15 digits used before 1999 have none and need a
+    word such as 身份证 within 20 characters before.
+
+    Args:
+      text: from `to_ascii`.
+      start, stop: a window of `number_windows`.
+    """
+    for match in _RESIDENT.finditer(text, start, stop):
+        region, _, birth, rest = match.groups()
+        province = region[1:3] if region[0] == "9" else region[:2]
+        if province in _PROVINCES and _is_date(birth) and mod11_2(region + birth + rest):
+            yield Span(*match.span(), "resident_id")
+    for match in _RESIDENT_OLD.finditer(text, start, stop):
+        before = text[max(0, match.start() - _CONTEXT_REACH):match.start()]
+        if (match[0][:2] in _PROVINCES and _is_date("19" + match[0][6:12])
+                and _OLD_CONTEXT.search(before)):
+            yield Span(*match.span(), "resident_id")
+
+
+def ssns(text: str, start: int, stop: int) -> Iterator[Span]:
+    """US social security numbers in a window: 3-2-4 digits with hyphens or spaces (bare after
+    `SSN`), no group all zeros, area not 666 and below 900, as the administration issues them.
+
+    Args:
+      text: from `to_ascii`.
+      start, stop: a window of `number_windows`.
+    """
+    for pattern in (_SSN, _SSN_BARE):
+        for match in pattern.finditer(text, start, stop):
+            area, separator, group, serial = match.groups()
+            before = text[max(0, match.start() - _SSN_REACH):match.start()]
+            if (area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
+                    and (separator == "-" or _SSN_CONTEXT.search(before))):
+                yield Span(*match.span(), "ssn")
+
+
+def passports(text: str) -> Iterator[Span]:
+    """Passport numbers up to 40 characters after `passport` or 护照: one or two letters (PRC: E, G,
+    D, S, P, H, M) and 6 to 8 digits, or 9 digits.
+
+    Args:
+      text: from `to_ascii`, whole.
+    """
+    for word in _PASSPORT_WORD.finditer(text):
+        for match in _PASSPORT.finditer(text, word.end(), word.end() + _PASSPORT_REACH):
+            if not text[match.end():match.end() + 1].isdigit():  # cut by the end of the reach
+                yield Span(*match.span(), "passport")
+
+
+def plates(text: str) -> Iterator[Span]:
+    """PRC licence plates: province, city letter, five places with at least three digits (the last
+    may be 挂, 学, 警, 港 or 澳), or six for cars of new energy (GA 36-2018).
+
+    Args:
+      text: from `to_ascii`, whole.
+    """
+    if text.isascii():
+        return
+    for match in _PLATE.finditer(text):
+        if sum("0" <= character <= "9" for character in match[1]) >= 3:
+            yield Span(*match.span(), "plate")

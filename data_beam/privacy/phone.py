@@ -1,0 +1,179 @@
+"""Telephone numbers: of China, of North America, and international ones by their country code.
+
+The rules are written for running text: a number counts when its form or a word beside it says that
+it is a telephone number. Bare digits alone do not.
+"""
+
+import re
+from collections.abc import Iterator
+
+from data_beam.privacy.spans import Span
+
+_LEFT = r"(?<![0-9_])(?<![0-9][.\-])"
+_RIGHT = r"(?![0-9A-Za-z_])(?![.\-][0-9])"
+
+_CHINA = r"(?:\(?(?:\+|00)?86\)?[ \-]?)"
+# Allocated by the Ministry of Industry and Information Technology, numbers for machines included.
+_MOBILE_PREFIX = (r"1(?:3[0-9]|4[014-9]|5[0-35-9]|6[2567]|7[0-8]|8[0-9]|9[0-35-9])")
+_MOBILE = re.compile(
+    rf"{_LEFT}({_CHINA}?){_MOBILE_PREFIX}([ \-]?)[0-9]{{4}}\2[0-9]{{4}}{_RIGHT}")
+_AREA = r"(?:10|2[0-57-9]|[3-9][0-9]{2})"
+_EXTENSION = r"(?: ?(?:-|转|ext\.? ?)[0-9]{1,5})?"
+_SUBSCRIBER = rf"[2-8][0-9]{{2,3}}[ \-]?[0-9]{{4}}{_EXTENSION}{_RIGHT}"
+_LANDLINE = re.compile(
+    rf"{_LEFT}{_CHINA}?(?:\(0{_AREA}\)[ \-]?|0{_AREA}([ \-])){_SUBSCRIBER}")
+_LANDLINE_ABROAD = re.compile(
+    rf"{_LEFT}\(?(?:\+|00)86\)?[ \-]?\(?0?{_AREA}\)?[ \-]?{_SUBSCRIBER}")
+
+_NORTH_AMERICA = re.compile(
+    rf"{_LEFT}(?:\+?1[ .\-])?(?:\([2-9][0-9]{{2}}\) ?[2-9][0-9]{{2}}[ .\-]"
+    rf"|[2-9][0-9]{{2}}([.\-])[2-9][0-9]{{2}}\1)[0-9]{{4}}{_RIGHT}")
+
+_INTERNATIONAL = re.compile(r"(?<![0-9A-Za-z_)\]+])\+[1-9][0-9 .\-()]{6,24}")
+# Digits after the country code, from the national numbering plans (ITU-T E.164 allows 15 in all).
+_LENGTHS = {
+    "1": (10, 10), "7": (10, 10), "20": (8, 10), "27": (9, 9), "30": (10, 10), "31": (9, 9),
+    "32": (8, 9), "33": (9, 9), "34": (9, 9), "36": (8, 9), "39": (8, 11), "40": (9, 9),
+    "41": (9, 9), "43": (7, 13), "44": (9, 10), "45": (8, 8), "46": (7, 10), "47": (8, 8),
+    "48": (9, 9), "49": (7, 12), "52": (10, 10), "54": (10, 11), "55": (10, 11), "60": (8, 10),
+    "61": (9, 9), "62": (8, 12), "63": (8, 10), "64": (8, 10), "65": (8, 8), "66": (8, 9),
+    "81": (9, 10), "82": (8, 11), "84": (9, 10), "86": (9, 11), "90": (10, 10), "91": (10, 10),
+    "92": (9, 10), "98": (10, 10), "852": (8, 8), "853": (8, 8), "886": (8, 9),
+}
+_OTHER_LENGTHS = (7, 12)
+_CODES = re.compile(
+    r"1|7|20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]"
+    r"|21[12368]|2[2-6][0-9]|29[01789]|35[0-9]|37[0-8]|38[0-35-79]|42[013]|50[0-9]|59[0-9]"
+    r"|67[02-9]|68[0-35-9]|69[0-2]|85[02356]|870|88[06]|96[0-8]|97[0-7]|99[2-68]")
+
+# Free of charge, in China and in North America: they belong to companies.
+_SERVICE = re.compile(r"(?:1?(?:400|8(?:00|33|44|55|66|77|88))[0-9]{7})\Z")
+
+_WORDS = re.compile(
+    r"(?:(?<![A-Za-z])(?:tel|telephone|phone|mobile|mob|cell|cellphone|fax|whatsapp)"
+    r"(?: ?(?:no|nr|number|#))?\.? ?[:.#]?|(?:电话|手机|传真|热线|座机|联系方式|電話|手機|傳真)"
+    r"(?:号码|号|號碼|號)?[是为為]?[:]?)[ \n\"']{0,3}[(+]?\Z", re.IGNORECASE)
+_NEAR = re.compile(
+    r"[\u3400-\u9fff]|(?<![A-Za-z])(?:tel|phone|telephone|mobile|cell|call|fax|whatsapp|contact|sms)",
+    re.IGNORECASE)
+_GLUED = re.compile(r"(?:\A|[^A-Za-z])(?:tel|phone|mobile|mob|cell|fax|qq|wechat|wx)\Z",
+                    re.IGNORECASE)
+_UNIT = re.compile(r" ?(?:元|万|亿|个|次|吨|米|公里|美元|%|字节|bytes)")
+_AFTER_WORD = re.compile(r"[+(]?[0-9][0-9 .\-()]{5,22}")
+_DIGITS = re.compile("[0-9]+")
+_REACH = 30
+
+
+def _glued_to_a_word(text: str, start: int) -> bool:
+    """Whether the number continues a word (`x13800138000`) other than `tel` and the like."""
+    before = text[start - 1:start]
+    return (before.isascii() and before.isalpha()
+            and not _GLUED.search(text[max(0, start - 9):start]))
+
+
+def _is_service(number: str) -> bool:
+    """Whether a number is one of a company's, free of charge."""
+    return bool(_SERVICE.match("".join(_DIGITS.findall(number))))
+
+
+def _ends_in_a_word(text: str, end: int) -> bool:
+    """Whether a letter or digit follows."""
+    after = text[end:end + 1]
+    return after.isascii() and after.isalnum()
+
+
+def _near_word(text: str, start: int, end: int) -> bool:
+    """Whether Han characters or a word for telephones stand near."""
+    around = text[max(0, start - _REACH):start] + "\n" + text[end:end + _REACH]
+    return bool(_NEAR.search(around))
+
+
+def _mainland(text: str, start: int, stop: int) -> Iterator[Span]:
+    for match in _MOBILE.finditer(text, start, stop):
+        left, right = match.span()
+        code, separator = match.group(1, 2)
+        is_amount = match[0].endswith("0000000") or _UNIT.match(text, right)
+        if not is_amount and not _glued_to_a_word(text, left) and (
+                code or separator == "-" or _near_word(text, left, right)):
+            yield Span(left, right, "phone")
+    for match in _LANDLINE.finditer(text, start, stop):
+        if not _glued_to_a_word(text, match.start()) and (
+                match[1] != " " or _near_word(text, *match.span())):
+            yield Span(*match.span(), "phone")
+    for match in _LANDLINE_ABROAD.finditer(text, start, stop):
+        yield Span(*match.span(), "phone")
+
+
+def _international_end(number: str) -> int | None:
+    """Length of the part of `+49 30 ...` that is one number, ended where a group of digits ends."""
+    code = digits = ""
+    best = None
+    groups = 0
+    for count, group in enumerate(_DIGITS.finditer(number), 1):
+        digits += group[0]
+        if len(digits) > 15:
+            break
+        if not code:
+            found = _CODES.match(digits)
+            if not found:
+                return None
+            code = found[0]
+        low, high = _LENGTHS.get(code, _OTHER_LENGTHS)
+        national = digits[len(code):]
+        if code == "1" and not re.match("[2-9][0-9]{2}[2-9]", national):
+            continue
+        if low <= len(national) <= high:
+            best, groups = group.end(), count
+    # One dot is a decimal point.
+    return None if groups <= 2 and "." in number[:best] else best
+
+
+def _international(text: str, start: int, stop: int) -> Iterator[Span]:
+    for match in _INTERNATIONAL.finditer(text, start, stop):
+        length = _international_end(match[0])
+        if length is not None:
+            end = match.start() + length
+            if not (_ends_in_a_word(text, end) or _is_service(match[0][:length])):
+                yield Span(match.start(), end, "phone")
+
+
+def _after_words(text: str, start: int, stop: int) -> Iterator[Span]:
+    """`Tel: 020 7946 0958`, `电话62345678`: 7 to 15 digits after a word for telephones."""
+    for match in _AFTER_WORD.finditer(text, start, stop):
+        if not _WORDS.search(text[max(0, match.start() - 24):match.start()]):
+            continue
+        digits, end = 0, None
+        for group in _DIGITS.finditer(match[0]):
+            digits += group.end() - group.start()
+            if digits > 15:
+                break
+            if digits >= 7:
+                end = match.start() + group.end()
+        if end and not (_ends_in_a_word(text, end) or _UNIT.match(text, end)
+                        or _is_service(text[match.start():end])):
+            yield Span(match.start() + (match[0][0] == "(" and ")" not in match[0]), end, "phone")
+
+
+def phones(text: str, start: int, stop: int) -> Iterator[Span]:
+    """Telephone numbers in a window.
+
+    - PRC mobile numbers: 11 digits of an allocated range, grouped 3-4-4 or not, +86 or not. Without
+      +86 or hyphens, Han characters or a word such as `tel` must stand within 30 characters.
+    - PRC landlines: area code and subscriber number, set apart by a hyphen, brackets or, near Han
+      characters, a space; with an extension.
+    - North American numbers in their usual groups; numbers with + and an assigned country code and
+      as many digits as that country uses.
+    - 7 to 15 digits straight after `Tel:`, `电话` and the like.
+
+    Service numbers (400-..., 1-800-..., 95588) belong to nobody and are none.
+
+    Args:
+      text: from `to_ascii`.
+      start, stop: a window of `number_windows`.
+    """
+    yield from _mainland(text, start, stop)
+    for match in _NORTH_AMERICA.finditer(text, start, stop):
+        if not _glued_to_a_word(text, match.start()) and not _is_service(match[0]):
+            yield Span(*match.span(), "phone")
+    yield from _international(text, start, stop)
+    yield from _after_words(text, start, stop)

@@ -1,0 +1,383 @@
+"""Personal data: check digits, recognisers on labelled lines, and the rule that replaces them."""
+
+import itertools
+import random
+import re
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_beam.config.privacy import PrivacyConfig
+from data_beam.privacy.card import is_card
+from data_beam.privacy.checksums import luhn, mod11_2
+from data_beam.privacy.rule import PLACEHOLDERS, PrivacyRule, find
+from data_beam.privacy.spans import Span, without_overlaps
+from data_beam.records import DeadLetter, Document, Dropped, Origin, text_sha256
+from data_beam.rules import judge
+from maxlm.config.schema import ConfigError, build
+
+
+def document(text: str) -> Document:
+    return Document(Origin("s", "p"), text, "general", "MIT", "", "zh", 0.9, text_sha256(text),
+                    "0" * 64, ("extract:html",))
+
+
+def rule(**fields) -> PrivacyRule:
+    return PrivacyRule(build(PrivacyConfig, {"enabled": True, **fields}, "config.privacy"))
+
+
+def redact(text: str, **fields) -> str:
+    outcome = rule(**fields)(document(text))
+    assert isinstance(outcome, Document)
+    return outcome.text
+
+
+def found(text: str, **options) -> list[tuple[str, str]]:
+    return [(span.kind, text[span.start:span.end]) for span in find(text, **options)]
+
+
+# Check digits.
+
+def test_luhn_exhaustively():
+    """Against its definition on digit strings; the code finds every single wrong digit and every
+    swap of neighbours but 09 and 90, which is what Luhn's patent (US 2950048) promises."""
+    valid = set()
+    for payload in range(100_000):
+        digits = f"{payload:05d}"
+        doubled = "".join(str(2 * int(d)) if i % 2 == 0 else d for i, d in enumerate(digits))
+        check = str(-sum(map(int, doubled)) % 10)
+        assert [d for d in "0123456789" if luhn(digits + d)] == [check]
+        valid.add(digits + check)
+    for number in random.Random(0).sample(sorted(valid), 300):
+        for place, digit in itertools.product(range(6), "0123456789"):
+            if digit != number[place]:
+                assert not luhn(number[:place] + digit + number[place + 1:])
+        for place in range(5):
+            a, b = number[place:place + 2]
+            if a != b and {a, b} != {"0", "9"}:
+                assert not luhn(number[:place] + b + a + number[place + 2:])
+
+
+def test_mod11_2_exhaustively():
+    """Against Horner's scheme of ISO/IEC 7064: P <- 2 (P + digit), the whole being 1 modulo 11."""
+    rng = random.Random(1)
+    for _ in range(30_000):
+        digits = "".join(rng.choices("0123456789", k=17))
+        remainder = 0
+        for digit in digits:
+            remainder = 2 * (remainder + int(digit)) % 11
+        check = (1 - remainder) % 11
+        right = "X" if check == 10 else str(check)
+        assert [c for c in "0123456789X" if mod11_2(digits + c)] == [right]
+        wrong = rng.randrange(17)
+        assert not mod11_2(digits[:wrong] + str((int(digits[wrong]) + rng.randint(1, 9)) % 10)
+                           + digits[wrong + 1:] + right)
+
+
+def test_published_numbers():
+    # The examples of GB 11643-1999, the second a birth of 1880.
+    assert mod11_2("11010519491231002X") and mod11_2("11010519491231002x")
+    assert mod11_2("440524188001010014") and not mod11_2("440524188001010015")
+    assert luhn("79927398713")
+    # The test cards of payment processors.
+    for card in ("4111111111111111", "378282246310005", "5555555555554444", "6011111111111117",
+                 "3530111333300000", "30569309025904", "2223003122003222"):
+        assert is_card(card), card
+    assert not is_card("4111111111111112") and not is_card("1234567812345670")
+    assert not is_card("0000000000000000") and not is_card("411111111111111")
+
+
+def resident_id(rng: random.Random) -> str:
+    region = rng.choice(["110101", "440305", "510104", "650102", "820000"])
+    digits = (f"{region}{rng.randint(1930, 2015)}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
+              f"{rng.randint(0, 999):03d}")
+    return digits + next(c for c in "0123456789X" if mod11_2(digits + c))
+
+
+def test_every_valid_resident_id_is_found_and_no_invalid_one():
+    rng = random.Random(2)
+    for _ in range(2_000):
+        number = resident_id(rng)
+        text = f"身份证号{number}，请核对"
+        assert found(text) == [("resident_id", number)]
+        others = [c for c in "0123456789X" if c != number[-1]]
+        bad = text.replace(number, number[:-1] + rng.choice(others))
+        assert "resident_id" not in [kind for kind, _ in found(bad)]
+    digits = "11010119900230123"  # 30 February
+    bad = digits + next(c for c in "0123456789X" if mod11_2(digits + c))
+    assert found(f"身份证号{bad}") == []
+    digits = "99010119900220123"  # no such province
+    bad = digits + next(c for c in "0123456789X" if mod11_2(digits + c))
+    assert found(f"身份证号{bad}") == []
+
+
+# Labelled lines: {kind:data}.
+
+LABELLED = """
+请发邮件到{email:zhangsan@163.com}联系我们
+邮箱：{email:li.si+news@mail.example.com.cn}。
+邮箱{email:ｗａｎｇ＠ｑｑ．ｃｏｍ}，电话{phone:１３８００１３８０００}。
+张伟，手机{phone:13912345678}，身份证{resident_id:11010519491231002X}，住北京
+手机号{phone:139-1234-5678}或{phone:+86 138 0013 8000}或{phone:0086-15912345678}
+客服QQ：12345678，微信同手机{phone:18612345678}
+座机{phone:010-62345678转801}，传真{phone:（0571）88881234}
+联系电话：{phone:62345678}
+打{phone:021 5234 5678}也可以
+单位电话{phone:(+86)10-62345678}
+持卡人卡号{card:6222020000000000125}已冻结
+卡号{card:4111 1111 1111 1111}，有效期12/25
+护照号码：{passport:E12345678}，另一本护照{passport:EA1234567}
+该车车牌为{plate:京A12345}，后车{plate:粤BD12345}，挂车{plate:苏E·1234挂}
+车牌{plate:沪AF12345}停在门口
+登录地址{ip:114.114.114.114}，时间12:30:45
+服务器{ip:8.8.8.8}宕机，见第8.1.2.4节
+来自{ip:2001:4860:4860::8888}的请求
+身份证{resident_id:110105 19491231 002X}有误
+旧身份证号{resident_id:110105491231002}
+Write to {email:john.doe@company.co.uk} or {email:jane_d@x.io}.
+Contact: {email:guido (at) python.org}, {email:sales [at] example [dot] com}
+reach me, {email:bob.jones at gmail dot com}, any time
+mailto:{email:a.b-c@sub.domain.org}?subject=hi
+Call {phone:(415) 555-2671} or {phone:415-555-2671} or {phone:+1 415.555.2671}.
+Our London office: {phone:+44 20 7946 0958}; Berlin {phone:+49 30 901820}
+Tel: {phone:020 7946 0958}
+phone number: {phone:5551234567}
+fax {phone:+33 1 42 68 53 00}, ask for Marie
+SSN {ssn:123-45-6789} on file; social security number {ssn:219 09 9998}
+Card {card:5555-5555-5555-4444} and Amex {card:3782 822463 10005}
+My passport no. is {passport:C01234567}.
+ping {ip:1.1.1.1} and host {ip:203.0.114.7}, port {ip:9.9.9.9}:53
+from {ip:185.199.108.153} by mail
+第三章 8.1.2.4 安装步骤见 8.1.2.5
+8.1.2.4 Installing the driver
+version 4.18.0.193 was released, v2.4.1.127 too
+OID 2.5.29.15 and 1.3.6.1.4.1.311 are extensions
+共计18600000000元，人口为13912345678个
+订单号20231231123456789012，编号1234567890
+圆周率3.14159265358979323846264338327950288
+2**34 is 17179869184 and 2**33 8589934592
+ISBN 978-7-115-54608-1, ISBN-10 0-306-40615-2
+2023-12-31 12:30:45, 1999-2003, 10:20:30:40
+git@github.com:owner/repo.git, icon@2x.png, lodash@4.17.21
+y = x@self.weight + b@self.to(device)
+@property and @app.route, see foo@bar
+std::vector<int> a::b::c and x[2001::3]
+sha 4111111111111111a, deadbeef13912345678
+客服热线95588，客服电话：400-810-1234，1-800-555-0199, +1 800 555 0199
+meet at example.com at noon, dot by dot
+新A股上市公司12345家，京东A123
+第二届（2012）全国12345678人参加
+(+1.4142135623) 0.13912345678 3.4111111111111111
+192.168.1.1 and 127.0.0.1 and 10.0.0.200 lead to nobody
+000-12-3456 and 666-12-3456 and 912-34-5678 were never issued
+rows 4111 1111 1111 1111 1112 of a table
+"""
+
+
+def labelled() -> list[tuple[str, set[tuple[int, int, str]]]]:
+    lines = []
+    for line in LABELLED.strip().splitlines():
+        text, spans, position = "", set(), 0
+        for match in re.finditer(r"\{(\w+):(.*?)\}", line):
+            text += line[position:match.start()]
+            spans.add((len(text), len(text) + len(match[2]), match[1]))
+            text += match[2]
+            position = match.end()
+        lines.append((text + line[position:], spans))
+    return lines
+
+
+def test_labelled_lines():
+    """51 items of 8 kinds, and lines that look like them, in Chinese and English."""
+    lines = labelled()
+    assert len(lines) == 57 and sum(len(spans) for _, spans in lines) == 51
+    wrong = []
+    for text, spans in lines:
+        got = {(s.start, s.end, s.kind) for s in find(text)}
+        wrong += [("missed", text, text[a:b], kind) for a, b, kind in spans - got]
+        wrong += [("false", text, text[a:b], kind) for a, b, kind in got - spans]
+    assert wrong == []
+
+
+def test_the_same_line_glued_between_han_characters():
+    """No recogniser needs a word boundary, which Chinese does not have."""
+    for item, kind in [("a@b.com", "email"), ("13912345678", "phone"), ("010-62345678", "phone"),
+                       ("11010519491231002X", "resident_id"), ("4111111111111111", "card"),
+                       ("京A12345", "plate"), ("114.114.114.114", "ip"), ("123-45-6789", "ssn"),
+                       ("2001:4860:4860::8888", "ip")]:
+        text = f"张三的号码是{item}请联系他"
+        assert found(text) == [(kind, item)], item
+        full = text.translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
+        assert redact(full) == f"张三的号码是{PLACEHOLDERS[kind]}请联系他", item
+
+
+# The rule.
+
+def test_placeholders_scores_and_provenance():
+    text = "邮箱a@b.com和c@d.org，电话13912345678，身份证11010519491231002X。"
+    outcome = rule()(document(text))
+    assert isinstance(outcome, Document)
+    assert outcome.text == "邮箱[EMAIL]和[EMAIL]，电话[PHONE]，身份证[ID]。"
+    assert outcome.scores == {"pii/email": 2.0, "pii/phone": 1.0, "pii/resident_id": 1.0}
+    assert outcome.transforms == (
+        "extract:html", "privacy:email=2", "privacy:phone=1", "privacy:resident_id=1")
+    assert outcome.sha256 == text_sha256(outcome.text)
+
+
+def test_a_document_without_personal_data_comes_back_as_it_is():
+    clean = document("第一章 茶的历史")
+    assert rule()(clean) is clean
+
+
+def test_actions_differ_by_kind():
+    text = "邮箱a@b.com，电话13912345678。"
+    kept = rule(email="keep")(document(text))
+    assert isinstance(kept, Document)
+    assert kept.text == "邮箱a@b.com，电话[PHONE]。"
+    assert kept.scores == {"pii/email": 1.0, "pii/phone": 1.0}
+    assert kept.transforms[1:] == ("privacy:phone=1",)
+    dropped = rule(phone="drop")(document(text))
+    assert dropped == Dropped(Origin("s", "p"), "privacy", "personal data",
+                              "phone=1: '邮箱[EMAIL]，电话[PHONE]。'")
+    assert redact(text, phone="drop", drop_over=1) == "邮箱[EMAIL]，电话[PHONE]。"
+    dropped = rule(phone="drop", email="drop", drop_over=1)(document(text))
+    assert isinstance(dropped, Dropped) and dropped.detail.startswith("email=1, phone=1: ")
+
+
+@pytest.mark.parametrize("kind, item, placeholder", [
+    ("email", "a@b.com", "[EMAIL]"), ("phone", "13912345678", "[PHONE]"),
+    ("resident_id", "11010519491231002X", "[ID]"), ("ssn", "123-45-6789", "[ID]"),
+    ("card", "4111111111111111", "[CARD]"), ("ip", "114.114.114.114", "[IP]"),
+    ("passport", "护照E12345678", "护照[PASSPORT]"), ("plate", "京A12345", "[PLATE]"),
+])
+def test_each_kind_obeys_its_own_action(kind, item, placeholder):
+    text = f"他的{item}，"
+    assert redact(text) == f"他的{placeholder}，"
+    assert redact(text, **{kind: "keep"}) == text
+    assert isinstance(rule(**{kind: "drop"})(document(text)), Dropped)
+
+
+def test_private_addresses_are_personal_only_on_request():
+    text = "router 192.168.1.1, ::1, fe80:0::1, example 2001:db8::1"
+    assert found(text) == []
+    assert [kind for kind, _ in found(text, private_addresses=True)] == ["ip"] * 3
+    assert redact("at 192.168.1.1", private_addresses=True) == "at [IP]"
+
+
+def test_of_overlapping_finds_the_longest_stays():
+    assert found("13912345678@163.com") == [("email", "13912345678@163.com")]
+    rank = {"a": 0, "b": 1}
+    assert without_overlaps([Span(0, 4, "b"), Span(3, 9, "b"), Span(8, 12, "a")], rank) == [
+        Span(3, 9, "b")]
+    assert without_overlaps([Span(0, 4, "b"), Span(0, 4, "a"), Span(4, 5, "b")], rank) == [
+        Span(0, 4, "a"), Span(4, 5, "b")]
+
+
+PIECES = [
+    "a@b.com", "13912345678", "010-62345678", "11010519491231002X", "4111 1111 1111 1111",
+    "京A12345", "8.8.8.8", "123-45-6789", "+44 20 7946 0958", "护照E12345678", "tel:", "[EMAIL]",
+    "2001:4860:4860::8888", "电话", " ", ".", "-", "1", "@", "x", "，", "(", "+86", "\n", "IP ",
+]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=12).map("".join))
+def test_running_twice_changes_nothing(text):
+    apply = rule()
+    once = apply(document(text))
+    assert isinstance(once, Document)
+    assert apply(once).text == once.text
+    assert find(once.text) == []
+
+
+@pytest.mark.parametrize("piece", [
+    "1", "1 ", "a@", "@", "a@a.", "1.1.1.1.", "-1", "+1 ", "京A", "a", "(at)", "passport E1234567",
+    "2001:", "0571-", "138 0013 ", "4111 1111 ", "(", "电话", "x.", "身份证", " at x dot x", "a%",
+])
+def test_adversarial_lines_end(piece):
+    """One line of a million characters a piece: quadratic work would run into the timeout."""
+    outcome = rule()(document(piece * (1_000_000 // len(piece))))
+    assert isinstance(outcome, Document)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "一", "\ud800@\udfff.com", "\0", "@", "1"])
+def test_every_text_gets_a_decision(text):
+    assert find(text) == []
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        assert rule()(document(text)).origin == Origin("s", "p")
+
+
+# Names.
+
+RECOGNISER = """
+def people(text):
+    return [(m, m + 2) for m in range(len(text)) if text.startswith("张伟", m)]
+
+def wrong(text):
+    return [(0, len(text) + 1)]
+
+def words(text):
+    return ["张伟"]
+
+def fails_on_tea(text):
+    if "茶" in text:
+        raise RuntimeError("no model for tea")
+    return []
+
+constant = 3
+"""
+
+
+@pytest.fixture
+def recogniser(tmp_path, monkeypatch) -> Iterator[str]:
+    name = f"recogniser_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(RECOGNISER, encoding="utf-8")
+    (tmp_path / f"{name}_broken.py").write_text("1 / 0", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield name
+    sys.modules.pop(name, None)
+
+
+def test_names_by_a_function_of_the_user(recogniser):
+    outcome = rule(name_recogniser=f"{recogniser}:people")(document("张伟和张伟的邮箱a@b.com"))
+    assert isinstance(outcome, Document)
+    assert outcome.text == "[NAME]和[NAME]的邮箱[EMAIL]"
+    assert outcome.scores == {"pii/email": 1.0, "pii/name": 2.0}
+    kept = rule(name_recogniser=f"{recogniser}:people", name="keep")(document("张伟"))
+    assert isinstance(kept, Document) and kept.text == "张伟" and kept.scores == {"pii/name": 1.0}
+
+
+def test_a_document_on_which_the_recogniser_fails_is_a_dead_letter(recogniser):
+    apply = rule(name_recogniser=f"{recogniser}:fails_on_tea")
+    [(_, outcome)] = judge(document("茶"), [apply])
+    assert outcome == DeadLetter(
+        Origin("s", "p"), "privacy", "failed",
+        f"RuntimeError: config.privacy.name_recogniser: '{recogniser}:fails_on_tea' raised "
+        "RuntimeError: no model for tea")
+    assert isinstance(apply(document("水")), Document)
+
+
+@pytest.mark.parametrize("function, message", [
+    ("people", "must be written module:function"),
+    ("no_such_module_x:f", "No module named 'no_such_module_x'"),
+    ("{module}:nobody", "has no function 'nobody'"),
+    ("{module}:constant", "has no function 'constant'"),
+    ("{module}_broken:f", "ZeroDivisionError"),
+    ("{module}:wrong", "it must return (start, end) pairs within the text"),
+    ("{module}:words", "returned '张伟'"),
+])
+def test_a_recogniser_that_cannot_work_is_an_error_at_start(recogniser, function, message):
+    with pytest.raises(ConfigError) as caught:
+        rule(name_recogniser=function.format(module=recogniser))
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("config.privacy.name_recogniser: ")
+
+
+def test_fields_of_a_rule_that_is_off_are_an_error():
+    with pytest.raises(ConfigError, match=r"config\.privacy\.enabled"):
+        build(PrivacyConfig, {"email": "drop"}, "config.privacy")
+    with pytest.raises(ConfigError, match="did you mean 'placeholder'"):
+        build(PrivacyConfig, {"enabled": True, "email": "placeholders"}, "config.privacy")
