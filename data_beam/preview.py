@@ -59,7 +59,7 @@ def _plan(recipe: RecipeConfig, listing: Sequence[File], rules: Sequence[Rule],
     done = finished(output, ledger.fingerprints(recipe, listing)) if (
         FileSystems.exists(output)) else {}
     lines.append("  stages:")
-    what = {"filter": ", ".join(rule.stage for rule in rules)}
+    what = {"filter": ", ".join(rule.stage for rule in rules), "report": "report.html, report.json"}
     for stage in ledger.STAGES:
         text = what.get(stage, ", ".join(ledger.SECTIONS[stage]))
         lines.append(f"    {stage}{' (done before)' if stage in done else ''}: {text}")

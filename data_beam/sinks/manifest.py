@@ -58,18 +58,19 @@ def read(output: str) -> dict[str, Any] | None:
 
 def of_corpus(recipe: RecipeConfig, listing: Sequence[File],
               stages: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The manifest of a corpus from the sums of all its stages.
+    """The manifest of a corpus from the sums of its stages, all of them or all but the report.
 
     Raises:
       ConservationError: documents read are not kept + dropped + dead letters.
     """
-    first, last = stages[ledger.STAGES[0]], stages[ledger.STAGES[-1]]
+    first, last = stages["extract"], stages["finish"]
     sources = {}
     for source in recipe.sources:
         counts = last["sources"][source.name]
         sources[source.name] = {
             "domain": source.domain, "licence": source.licence, **counts,
-            **{key: first["sources"][source.name][key] for key in ("files", "read")}}
+            **{key: first["sources"][source.name][key] for key in ("files", "read")},
+            "input_bytes": sum(file.size for file in listing if file.source == source.name)}
     ledger.check_conservation(sources)
     total = {key: sum(entry[key] for entry in sources.values())
              for key in ("files", "read", "kept", "augmented", "characters", "bytes")}
@@ -81,7 +82,9 @@ def of_corpus(recipe: RecipeConfig, listing: Sequence[File],
         "total": total,
         "sources": sources,
         "stages": {stage: {key: sum(entry[key] for entry in sums["sources"].values())
-                           for key in ("read", "kept")} for stage, sums in stages.items()},
-        "outputs": last["outputs"],
+                           for key in ("read", "kept")}
+                   for stage, sums in stages.items() if "sources" in sums},
+        "outputs": sorted([*last["outputs"], *stages.get("report", {}).get("outputs", [])],
+                          key=lambda entry: entry["file"]),
         "libraries": ledger.libraries(),
     }

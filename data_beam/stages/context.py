@@ -59,11 +59,13 @@ class Context:
       place: where.
       pipeline: runs one Beam pipeline: it calls its argument with an empty one to be filled, and
         comes back when the pipeline is done.
+      corpus: manifest of the corpus as far as it is known, for the stage `report`.
     """
 
     recipe: RecipeConfig
     place: Place
     pipeline: Callable[[Callable[[beam.Pipeline], None]], None]
+    corpus: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class WriteReport(beam.DoFn):

@@ -3,14 +3,16 @@
     CORPUS/stages/NAME/manifest.json
 
 is written last, so its presence means that the stage is whole. Its fingerprint covers the inputs,
-the settings of this stage and of those before, and the versions of the libraries that decide.
+the settings of this stage and of those before, and the versions of the libraries that decide. The
+files of `finish` are those of the corpus itself. The last stage, `report`, counts nothing anew: the
+manifest of the corpus follows it.
 """
 
 import hashlib
 import importlib.metadata
 import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
@@ -28,6 +30,7 @@ SECTIONS = {
     "filter": ("filters", "licence", "language", "privacy"),
     "dedup": (),
     "finish": ("split",),
+    "report": (),
 }
 """The stages in order, and the fields of the recipe that each one follows."""
 STAGES = tuple(SECTIONS)
@@ -74,10 +77,15 @@ def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str
     return result
 
 
-def read(folder: str) -> dict[str, Any] | None:
+def read(books: str, folder: str) -> dict[str, Any] | None:
     """The manifest of a whole stage, or None: there is none, it is damaged, or a file it lists is
-    missing or has another size, so that the stage is to be done again."""
-    path = FileSystems.join(folder, NAME)
+    missing or has another size, so that the stage is to be done again.
+
+    Args:
+      books: folder of the manifest.
+      folder: of the stage's files.
+    """
+    path = FileSystems.join(books, NAME)
     if not FileSystems.exists(path):
         return None
     try:
@@ -95,6 +103,13 @@ def read_reports(temporary: str) -> list[Report]:
     """What the writers of a stage reported."""
     return [json.loads(files.read_bytes(entry.path))
             for entry in files.match(FileSystems.join(temporary, "reports"), "*.json")]
+
+
+def outputs(reports: Iterable[Report]) -> list[dict[str, Any]]:
+    """What a manifest lists of the files that are reported on."""
+    entries = ({key: report[key] for key in ("file", "rows", "bytes", "sha256")}
+               for report in reports if "file" in report)
+    return sorted(entries, key=lambda entry: entry["file"])
 
 
 def _add(counts: dict[str, dict[str, int]], more: dict[str, dict[str, int]]) -> None:
@@ -125,13 +140,12 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
         source.name: {"files": 0, "read": 0, "kept": 0, "augmented": 0, "dropped": {},
                       "dead_letters": {}, "characters": 0, "bytes": 0, "splits": {},
                       "languages": {}} for source in recipe.sources}
-    outputs = []
+    written = outputs(reports)
     for report in reports:
         if "file" not in report:
             for key in ("files", "read"):
                 sources[report["source"]][key] += report[key]
             continue
-        outputs.append({key: report[key] for key in ("file", "rows", "bytes", "sha256")})
         kind = report["file"].partition("/")[0]
         for name, count in report.get("read", {}).items():
             sources[name]["read"] += count
@@ -147,9 +161,9 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
                 for value, count in counts[key].items():
                     entry[key][value] = entry[key].get(value, 0) + count
     for kind in KINDS:
-        written = sum(1 for entry in outputs if entry["file"].startswith(f"{kind}/"))
-        if written != recipe.shards:
-            raise ConservationError(f"{written} of {recipe.shards} shards of {kind} were written")
+        count = sum(1 for entry in written if entry["file"].startswith(f"{kind}/"))
+        if count != recipe.shards:
+            raise ConservationError(f"{count} of {recipe.shards} shards of {kind} were written")
     for name, entry in sources.items():
         for key in ("splits", "languages"):
             entry[key] = dict(sorted(entry[key].items()))
@@ -159,7 +173,7 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
         if read is not None and entry["read"] != read[name]:
             raise ConservationError(f"source {name!r}: {entry['read']} documents read, but the "
                                     f"stage before kept {read[name]}")
-    return {"sources": sources, "outputs": sorted(outputs, key=lambda entry: entry["file"])}
+    return {"sources": sources, "outputs": written}
 
 
 def check_conservation(sources: dict[str, dict[str, Any]]) -> None:

@@ -13,20 +13,24 @@ from data_beam import beam_options
 from data_beam.config import RecipeConfig
 from data_beam.progress import Progress
 from data_beam.readers.listing import File
-from data_beam.sinks import files
-from data_beam.stages import dedup, extract, filter, finish, ledger
+from data_beam.sinks import files, manifest
+from data_beam.stages import dedup, extract, filter, finish, ledger, report
 from data_beam.stages.context import Context, Place
 
 _RUN: dict[str, Callable[[Context], None]] = {
-    "extract": extract.run, "filter": filter.run, "dedup": dedup.run, "finish": finish.run}
+    "extract": extract.run, "filter": filter.run, "dedup": dedup.run, "finish": finish.run,
+    "report": report.run}
 _SCRATCH = ("reports", "progress", "parts", "work")
 """Folders below the temporary one that belong to a single stage."""
 
 
 def folder(output: str, stage: str) -> str:
-    """Where a stage writes: the last one into the corpus itself."""
-    if stage == ledger.STAGES[-1]:
-        return output
+    """Where a stage writes: the last two into the corpus itself."""
+    return output if stage in ("finish", "report") else books(output, stage)
+
+
+def books(output: str, stage: str) -> str:
+    """Folder of the manifest of a stage; the report has none."""
     return FileSystems.join(output, "stages", stage)
 
 
@@ -35,15 +39,15 @@ def finished(output: str, fingerprints: dict[str, str]) -> dict[str, dict[str, A
     the last before one that is not."""
     result: dict[str, dict[str, Any]] = {}
     for stage in ledger.STAGES[:-1]:
-        manifest = ledger.read(folder(output, stage))
-        if manifest is None or manifest["fingerprint"] != fingerprints[stage]:
+        found = ledger.read(books(output, stage), folder(output, stage))
+        if found is None or found["fingerprint"] != fingerprints[stage]:
             break
-        result[stage] = manifest
+        result[stage] = found
     return result
 
 
 def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output: str,
-              temporary: str, before: dict[str, Any] | None, options: Any) -> dict[str, Any]:
+              temporary: str, done: dict[str, dict[str, Any]], options: Any) -> dict[str, Any]:
     """Runs one stage.
 
     Args:
@@ -52,7 +56,7 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
       listing: all input files.
       output: the corpus folder.
       temporary: the temporary folder of the run.
-      before: manifest of the stage before, None for the first.
+      done: what the manifests of all stages before have on sources and outputs.
       options: Beam pipeline options.
 
     Returns:
@@ -69,6 +73,8 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
         if path:
             files.make_folder(path)
     number = ledger.STAGES.index(stage)
+    before = done[ledger.STAGES[number - 1]] if number else None
+    last_books = stage == "finish"  # the ends of all stages come together there
     earlier = tuple(folder(output, name) for name in ledger.STAGES[:number])
     if number:
         inputs = earlier[-1]
@@ -93,13 +99,17 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
         "documents", sum(read.values()))
     shown = Progress(stage, Path(progress_folder), unit, total) if local else (
         contextlib.nullcontext())
+    corpus = manifest.of_corpus(recipe, listing, done) if stage == "report" else {}
     with shown:
-        _RUN[stage](Context(recipe, place, pipeline))
-    sums = ledger.combine(recipe, ledger.read_reports(temporary),
-                          read if stage != ledger.STAGES[-1] else None)
+        _RUN[stage](Context(recipe, place, pipeline, corpus))
+    reports = ledger.read_reports(temporary)
+    if stage == "report":
+        sums: dict[str, Any] = {"outputs": ledger.outputs(reports)}
+    else:
+        sums = ledger.combine(recipe, reports, None if last_books else read)
     if number == 0:
         ledger.check_files(sums["sources"], listing)
-    if stage != ledger.STAGES[-1]:  # in the last one, the ends of all stages come together
+    if stage != "report" and not last_books:
         ledger.check_conservation(sums["sources"])
     _clear(temporary)
     return sums

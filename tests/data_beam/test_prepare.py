@@ -219,12 +219,12 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
     listing = list_files(recipe)[::-1]
     temporary = tmp_path / "out" / "_temporary"
     temporary.mkdir(parents=True)
-    before = None
+    done: dict = {}
     for stage in ledger.STAGES:
-        before = run_stage(stage, recipe, listing, str(tmp_path / "out"), str(temporary), before,
-                           beam_options.pipeline_options([]))
+        done[stage] = run_stage(stage, recipe, listing, str(tmp_path / "out"), str(temporary), done,
+                                beam_options.pipeline_options([]))
     shutil.rmtree(temporary)
-    shutil.rmtree(tmp_path / "out/stages")
+    shutil.rmtree(tmp_path / "out/stages", ignore_errors=True)
     expected = contents(output)
     del expected["manifest.json"]
     assert contents(tmp_path / "out") == expected
@@ -441,7 +441,7 @@ def test_worker_processes_do_not_tell_of_themselves(tmp_path):
     lines = result.stderr.splitlines()
     assert {line.split()[0] for line in lines} == set(ledger.STAGES), result.stderr
     assert any(line.startswith("extract 100%, 1 files, 1 documents") for line in lines)
-    assert lines[-1].startswith("finish 100%, 1 documents")
+    assert lines[-1].startswith("report 100%, 1 documents")
 
 
 def test_mistakes_on_the_command_line_are_one_line(tmp_path):
