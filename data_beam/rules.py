@@ -15,6 +15,7 @@ from data_beam.config import RecipeConfig
 from data_beam.filters.basic import BasicRule
 from data_beam.filters.licence import LicenceRule
 from data_beam.filters.rule_sets import make_rule_sets
+from data_beam.models.perplexity import PerplexityRule
 from data_beam.privacy.rule import PrivacyRule
 from data_beam.records import DeadLetter, Document, Dropped
 from data_beam.sinks import files
@@ -47,6 +48,7 @@ def make_rules(recipe: RecipeConfig) -> list[Rule]:
         *([LicenceRule(recipe.licence)] if recipe.licence.allow else []),
         LanguageRule(recipe.language),
         *make_rule_sets(recipe.filters),
+        *([PerplexityRule(recipe.perplexity)] if recipe.perplexity.models else []),
         *([PrivacyRule(recipe.privacy)] if recipe.privacy.enabled else []),
     ]
 

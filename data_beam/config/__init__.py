@@ -8,11 +8,20 @@ from data_beam.config.dedup import DedupConfig, MinHashConfig, RepeatedTextConfi
 from data_beam.config.extract import ExtractConfig
 from data_beam.config.filters import FilterConfig
 from data_beam.config.licence import LicenceConfig
+from data_beam.config.models import (
+    KeywordListConfig,
+    PerplexityConfig,
+    PerplexityModelConfig,
+    QualityConfig,
+    SafetyConfig,
+)
 from data_beam.config.privacy import PrivacyConfig
 from data_beam.config.recipe import LimitConfig, RecipeConfig
 from data_beam.config.sources import FORMATS, InputConfig, SourceConfig
 from data_beam.config.split import SplitConfig
 
 __all__ = ["FORMATS", "CleanConfig", "DedupConfig", "ExtractConfig", "FilterConfig", "InputConfig",
-           "LanguageConfig", "LicenceConfig", "LimitConfig", "MinHashConfig", "PrivacyConfig",
-           "RecipeConfig", "RepeatedTextConfig", "SimHashConfig", "SourceConfig", "SplitConfig"]
+           "KeywordListConfig", "LanguageConfig", "LicenceConfig", "LimitConfig", "MinHashConfig",
+           "PerplexityConfig", "PerplexityModelConfig", "PrivacyConfig", "QualityConfig",
+           "RecipeConfig", "RepeatedTextConfig", "SafetyConfig", "SimHashConfig", "SourceConfig",
+           "SplitConfig"]

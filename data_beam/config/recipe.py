@@ -7,6 +7,7 @@ from data_beam.config.dedup import DedupConfig
 from data_beam.config.extract import ExtractConfig
 from data_beam.config.filters import FilterConfig
 from data_beam.config.licence import LicenceConfig
+from data_beam.config.models import PerplexityConfig, QualityConfig, SafetyConfig
 from data_beam.config.privacy import PrivacyConfig
 from data_beam.config.sources import SourceConfig
 from data_beam.config.split import SplitConfig
@@ -32,6 +33,10 @@ class RecipeConfig:
     language: LanguageConfig = setting(LanguageConfig(), "naming the language")
     filters: FilterConfig = setting(FilterConfig(), "reasons to drop")
     licence: LicenceConfig = setting(LicenceConfig(), "licences that may stay")
+    perplexity: PerplexityConfig = setting(
+        PerplexityConfig(), "perplexity under an n-gram model of clean text")
+    quality: QualityConfig = setting(QualityConfig(), "a classifier from 0 to 5")
+    safety: SafetyConfig = setting(SafetyConfig(), "toxic text, unwanted advertisements")
     privacy: PrivacyConfig = setting(PrivacyConfig(), "personal data")
     dedup: DedupConfig = setting(DedupConfig(), "copies")
     split: SplitConfig = setting(SplitConfig(), "train, validation, test")

@@ -1,0 +1,100 @@
+"""Filters that are models: perplexity, quality, safety. All are off until a model is named."""
+
+import dataclasses
+
+from maxlm.config.schema import ConfigError, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class PerplexityModelConfig:
+    """One language and its model."""
+
+    language: str = setting(
+        dataclasses.MISSING, "language of the documents it judges, as in the column language: zh")
+    model: str = setting(
+        dataclasses.MISSING, "folder that python -m data_beam.train_perplexity wrote")
+    max_percentile: int = setting(
+        99, "documents above this percentile of the model's clean held-out documents are dropped; "
+        "0 drops none and only scores", minimum=0, maximum=99)
+    min_percentile: int = setting(
+        0, "documents below this percentile are dropped too (templates, one sentence over and "
+        "over); 0 for none", minimum=0, maximum=99)
+    max_perplexity: float = setting(
+        0.0, "drop above this perplexity, instead of max_percentile; 0 to go by percentile",
+        minimum=0.0)
+
+    def check(self, path: str) -> None:
+        for field in ("language", "model"):
+            if not getattr(self, field).strip():
+                raise ConfigError(f"{path}.{field}: must not be empty")
+        if 0 < self.max_percentile <= self.min_percentile and not self.max_perplexity:
+            raise ConfigError(f"{path}.min_percentile: {self.min_percentile} leaves nothing under "
+                              f"max_percentile {self.max_percentile}")
+
+
+@dataclasses.dataclass(frozen=True)
+class PerplexityConfig:
+    """Dropping what an n-gram model of clean text finds unlikely. Source code is passed by."""
+
+    models: tuple[PerplexityModelConfig, ...] = setting((), "one a language; none switches it off")
+    other_languages: str = setting(
+        "keep", "documents in a language without a model", choices=("keep", "drop"))
+
+    def check(self, path: str) -> None:
+        languages = [model.language for model in self.models]
+        for language in languages:
+            if languages.count(language) > 1:
+                raise ConfigError(f"{path}.models: the language {language!r} has two models")
+
+
+@dataclasses.dataclass(frozen=True)
+class QualityConfig:
+    """Dropping what a classifier rates low. Source code is passed by."""
+
+    model: str = setting(
+        "", "folder that python -m data_beam.train_quality wrote; empty switches it off")
+    min_score: float = setting(
+        2.0, "documents with a lower score, from 0 to 5, are dropped; 0 only scores",
+        minimum=0.0, maximum=5.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class KeywordListConfig:
+    """A list of words."""
+
+    language: str = setting(
+        dataclasses.MISSING, "language of the documents it is for; * for all")
+    file: str = setting(
+        dataclasses.MISSING, "one keyword a line; # begins a comment, ! a harmless phrase that "
+        "holds a keyword")
+
+    def check(self, path: str) -> None:
+        for field in ("language", "file"):
+            if not getattr(self, field).strip():
+                raise ConfigError(f"{path}.{field}: must not be empty")
+
+
+@dataclasses.dataclass(frozen=True)
+class SafetyConfig:
+    """Dropping toxic documents and advertisements for gambling and pornography. Source code is
+    passed by."""
+
+    model: str = setting(
+        "", "folder that python -m data_beam.train_quality --task=safety wrote; empty for none")
+    default_keywords: bool = setting(
+        False, "use the short lists that come with data_beam (zh, en), on documents of any "
+        "language")
+    keywords: tuple[KeywordListConfig, ...] = setting((), "lists of your own")
+    keyword_saturation: float = setting(
+        0.05, "share of a text's characters in keywords at which its toxicity is 1", above=0.0,
+        maximum=1.0)
+    max_toxicity: float = setting(
+        0.5, "documents with a higher score, from 0 to 1, are dropped; 1 only scores",
+        minimum=0.0, maximum=1.0)
+    max_keyword_lines: float = setting(
+        0.5, "texts of 3 lines and more with a larger share of lines with a keyword are dropped; 1 "
+        "switches it off", minimum=0.0, maximum=1.0)
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self.model or self.default_keywords or self.keywords)

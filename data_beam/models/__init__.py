@@ -1,0 +1,1 @@
+"""Filters that are models: perplexity, quality, safety; what trains them is beside `prepare`."""

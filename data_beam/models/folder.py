@@ -1,0 +1,171 @@
+"""A trained model on disk: arrays and other files, and model.json, which is written last.
+
+    MODEL/model.npz     arrays
+    MODEL/model.json    kind, what it was made from, checksums of the other files
+
+Everything is plain data: no file of a model is ever run or unpickled.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.sinks import files, json_files
+from maxlm.config.schema import ConfigError
+
+DESCRIPTION = "model.json"
+ARRAYS = "model.npz"
+_SHAPE = {"kind": str, "inputs": dict, "files": {str: str}}
+
+
+def finished(output: str, kind: str, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The description of the model of these inputs in a folder, None when there is none.
+
+    Args:
+      output: absolute path of the folder.
+      kind: what the model is.
+      inputs: what it is made from: JSON values by flag.
+
+    Raises:
+      ConfigError: there is something else.
+    """
+    path = FileSystems.join(output, DESCRIPTION)
+    if not FileSystems.exists(path):
+        arrays = FileSystems.join(output, ARRAYS)
+        if FileSystems.exists(arrays) and not _is_marked(output, kind):
+            raise ConfigError(f"--output: {arrays} is there without a {DESCRIPTION}, so it is of "
+                              "something else; choose another --output or move it away")
+        return None
+    description = _description(path, "--output", {})
+    if description["kind"] != kind:
+        raise ConfigError(f"--output: {output} holds a {description['kind']}; choose another "
+                          "--output or remove it")
+    changed = [name for name, value in inputs.items() if description["inputs"].get(name) != value]
+    if changed:
+        raise ConfigError(f"--output: {output} holds a {kind} made with another "
+                          f"{', '.join(changed)}; choose another --output or remove it")
+    for name, digest in description["files"].items():
+        _checked(FileSystems.join(output, name), digest, "--output")
+    return description
+
+
+def _marker(output: str) -> str:
+    return FileSystems.join(output, "unfinished_model")
+
+
+def _is_marked(output: str, kind: str) -> bool:
+    marker = _marker(output)
+    return FileSystems.exists(marker) and files.read_bytes(marker).strip() == kind.encode()
+
+
+def write(output: str, kind: str, inputs: Mapping[str, Any], arrays: Mapping[str, np.ndarray],
+          description: Mapping[str, Any], others: Mapping[str, bytes]) -> dict[str, Any]:
+    """Writes a model; a run that stops on the way leaves no model, and the next one goes on.
+
+    Args:
+      output: existing folder.
+      kind, inputs: as for `finished`.
+      arrays: of numbers; equal ones give equal bytes.
+      description: more entries of model.json.
+      others: more files by name.
+
+    Returns:
+      What model.json holds.
+    """
+    for name, array in arrays.items():
+        assert not array.dtype.hasobject, name
+    marker = _marker(output)
+    files.write_atomically(marker, output, lambda handle: handle.write(f"{kind}\n".encode()))
+    digests = {}
+    for name, content in others.items():
+        _, digests[name] = files.write_atomically(
+            FileSystems.join(output, name), output,
+            lambda handle, content=content: handle.write(content))
+    if arrays:
+        _, digests[ARRAYS] = files.write_atomically(
+            FileSystems.join(output, ARRAYS), output, lambda handle: _write_arrays(handle, arrays))
+    whole = {"kind": kind, **description, "inputs": dict(inputs), "files": digests}
+    text = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+    files.write_atomically(FileSystems.join(output, DESCRIPTION), output,
+                           lambda handle: handle.write(text.encode("utf-8", "replace")))
+    files.remove([marker])
+    return whole
+
+
+def _write_arrays(handle: Any, arrays: Mapping[str, np.ndarray]) -> None:
+    """What `np.savez` writes, to a handle that cannot be read. Members have the date 1980-01-01,
+    so the bytes depend on the arrays alone."""
+    with zipfile.ZipFile(handle, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+
+
+class Folder:
+    """A model to be used.
+
+    Args:
+      path: the folder, local or on any file system that Beam knows.
+      kind: what it must be.
+      field: the setting that names it, for messages.
+      shape: what its description must have, in the words of `json_files.read`.
+
+    Raises:
+      ConfigError: no model there, a damaged one, or one of another kind.
+    """
+
+    def __init__(self, path: str, kind: str, field: str, shape: Mapping[str, Any]):
+        self.path, self.field = path, field
+        if not path:
+            raise ConfigError(f"{field}: must name a folder with a {kind}")
+        file = FileSystems.join(path, DESCRIPTION)
+        if not FileSystems.exists(file):
+            what = (f"holds no {DESCRIPTION}, so it is unfinished or no model"
+                    if FileSystems.exists(path) else "does not exist")
+            raise ConfigError(f"{field}: {path} {what}; it must be a folder with a {kind}")
+        self.description = _description(file, field, {})
+        found = self.description["kind"]
+        if found != kind:
+            raise ConfigError(f"{field}: {path} holds a {found}, not a {kind}")
+        _description(file, field, shape)
+
+    def read(self, name: str) -> bytes:
+        """The content of one of its files, checked against its checksum."""
+        digest = self.description["files"].get(name)
+        if digest is None:
+            raise ConfigError(f"{self.field}: {self.path}/{DESCRIPTION} lists no file {name}")
+        return _checked(FileSystems.join(self.path, name), digest, self.field)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays by name."""
+        data = self.read(ARRAYS)
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as loaded:
+                return {name: loaded[name] for name in loaded.files}
+        except (ValueError, zipfile.BadZipFile) as error:
+            raise ConfigError(f"{self.field}: {self.path}/{ARRAYS} holds no plain arrays "
+                              f"({error})") from None
+
+
+def _description(path: str, field: str, shape: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return json_files.read(path, {**_SHAPE, **shape})
+    except json_files.NotThisKind as error:
+        raise ConfigError(f"{field}: {path} is damaged or describes no model ({error}); remove the "
+                          "folder and train again") from None
+
+
+def _checked(path: str, digest: str, field: str) -> bytes:
+    if not FileSystems.exists(path):
+        raise ConfigError(f"{field}: {path} is missing; remove the folder and train again")
+    data = files.read_bytes(path)
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ConfigError(f"{field}: {path} is damaged or not that of its {DESCRIPTION}; remove "
+                          "the folder and train again")
+    return data

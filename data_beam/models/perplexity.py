@@ -1,0 +1,232 @@
+"""Perplexity under an n-gram model of clean text, and the rule that cuts by it.
+
+The use of a perplexity filter, its sentence marks and the formula are those of CCNet (Wenzek et al.
+2020, arXiv 1911.00359): a line is a sentence, and
+
+    perplexity = 10 ** (-sum(log10 p) / number of tokens, the </s> of each line included)
+
+Cuts are percentiles of clean documents that the model has not seen, so that they mean the same in
+any corpus: at percentile 99 one clean document in a hundred is lost.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.config import PerplexityConfig, PerplexityModelConfig
+from data_beam.models.folder import Folder
+from data_beam.models.ngrams import NgramModel
+from data_beam.models.units import UNITS, Tokens, token_names
+from data_beam.records import Document, Dropped
+from data_beam.sinks import files
+from maxlm.config.schema import ConfigError
+
+KIND = "maxlm perplexity model 1"
+PERCENTILES = tuple(range(1, 100))
+PIECES_FILE = "tokenizer.model"
+KENLM_FILE = "model.binary"
+_SHAPE = {"language": str, "unit": str, "order": int, "percentiles": {str: float},
+          "reader": str}
+_QUOTED_LINES = 200
+_QUOTED_TOKENS = 5
+_QUOTED_CHARACTERS = 80
+
+Score = Callable[[str], tuple[float, int]]
+"""Text -> sum of the base-10 log-probabilities of its tokens, number of tokens with each </s>."""
+
+
+def ngram_score(model: NgramModel, tokens: Tokens) -> Score:
+    """Scores by the model's own arrays."""
+
+    def score(text: str) -> tuple[float, int]:
+        ids = tokens(text)
+        if not len(ids):
+            return 0.0, 0
+        values = model.log10(ids)
+        return float(values.sum()), int((ids != 1).sum())
+
+    return score
+
+
+def kenlm_score(model: Any, unit: str, pieces: bytes) -> Score:
+    """Scores by the `kenlm` module, for models in KenLM's binary formats."""
+    names = token_names(unit, pieces)
+
+    def score(text: str) -> tuple[float, int]:
+        total, count = 0.0, 0
+        for line in names(text):
+            total += model.score(" ".join(line), bos=True, eos=True)
+            count += len(line) + 1
+        return total, count
+
+    return score
+
+
+def open_kenlm(path: str, field: str) -> Any:
+    """A model in one of KenLM's binary formats.
+
+    Raises:
+      ConfigError: the module is not installed, the file is not local or not a model.
+    """
+    try:
+        kenlm: Any = importlib.import_module("kenlm")
+    except ImportError:
+        raise ConfigError(f"{field}: {path} is a binary model of KenLM, which only the kenlm "
+                          "module reads; pip install kenlm (LGPL, needs a C++ compiler), or give "
+                          "the ARPA file it was made from") from None
+    if not files.is_local(path):
+        raise ConfigError(f"{field}: {path} is a binary model of KenLM, which can only be read "
+                          "from a local disk")
+    try:
+        return kenlm.Model(path)
+    except OSError as error:
+        raise ConfigError(f"{field}: {path} is no model that kenlm reads "
+                          f"({' '.join(str(error).split())[:200]})") from None
+
+
+def perplexity(score: Score, text: str) -> float | None:
+    """The perplexity of a text, None where it has no token."""
+    total, count = score(text)
+    # The exponent is bounded for models that give a token no probability to speak of.
+    return 10 ** min(-total / count, 300.0) if count else None
+
+
+def to_arrays(model: NgramModel) -> dict[str, np.ndarray]:
+    """What `from_arrays` reads."""
+    arrays = {"vocabulary": np.frombuffer(
+        "\n".join(model.vocabulary).encode("utf-8", "surrogatepass"), np.uint8)}
+    for name in ("begins", "words", "log_probabilities", "log_backoffs"):
+        for i, array in enumerate(getattr(model, name)):
+            arrays[f"{name}_{i}"] = array
+    return arrays
+
+
+def from_arrays(arrays: dict[str, np.ndarray], order: int) -> NgramModel:
+    """Raises KeyError for arrays that are missing and ValueError for those that do not fit."""
+    vocabulary = arrays["vocabulary"].tobytes().decode("utf-8", "surrogatepass").split("\n")
+
+    def all_of(name: str, count: int) -> tuple[np.ndarray, ...]:
+        return tuple(arrays[f"{name}_{i}"] for i in range(count))
+
+    model = NgramModel(
+        tuple(vocabulary), all_of("begins", order - 1), all_of("words", order - 1),
+        all_of("log_probabilities", order), all_of("log_backoffs", order - 1))
+    sizes = model.sizes
+    for i in range(order - 1):
+        if (len(model.words[i]) != sizes[i + 1] or len(model.begins[i]) != sizes[i] + 1
+                or len(model.log_backoffs[i]) != sizes[i] or len(vocabulary) != sizes[0]):
+            raise ValueError(f"the arrays of order {i + 2} do not fit together")
+    return model
+
+
+class PerplexityModel:
+    """A model that `data_beam.train_perplexity` wrote.
+
+    Attributes:
+      language: that of its clean text.
+      percentiles: perplexity of clean held-out documents by percentile, 1 to 99.
+
+    Args:
+      path: its folder.
+      field: the setting that names it, for messages.
+
+    Raises:
+      ConfigError: no model there, a damaged one or one of another kind.
+    """
+
+    def __init__(self, path: str, field: str):
+        folder = Folder(path, KIND, field, _SHAPE)
+        description = folder.description
+        self.language: str = description["language"]
+        try:
+            self.percentiles = {p: description["percentiles"][str(p)] for p in PERCENTILES}
+            unit = UNITS[UNITS.index(description["unit"])]
+            pieces = folder.read(PIECES_FILE) if unit == "piece" else b""
+            if description["reader"] == "kenlm":
+                folder.read(KENLM_FILE)
+                self.score = kenlm_score(
+                    open_kenlm(FileSystems.join(path, KENLM_FILE), field), unit, pieces)
+            else:
+                model = from_arrays(folder.arrays(), description["order"])
+                self.score = ngram_score(model, Tokens(unit, model.vocabulary, pieces))
+        except (KeyError, ValueError) as error:
+            if isinstance(error, ConfigError):
+                raise
+            raise ConfigError(f"{field}: {path} is damaged or no {KIND} ({error}); remove the "
+                              "folder and train again") from None
+
+    def perplexity(self, text: str) -> float | None:
+        """See `perplexity`."""
+        return perplexity(self.score, text)
+
+    def unlikeliest_line(self, text: str) -> str:
+        """The line of 5 tokens and more with the highest perplexity, cut for quoting.
+
+        Only the first 200 lines are looked at.
+        """
+        worst, quoted = 0.0, ""
+        for line in text.split("\n", _QUOTED_LINES)[:_QUOTED_LINES]:
+            total, count = self.score(line)
+            if count > _QUOTED_TOKENS and -total / count > worst:
+                worst, quoted = -total / count, line.strip()
+        return quoted[:_QUOTED_CHARACTERS]
+
+
+class PerplexityRule:
+    """Scores a document by the model of its language and drops it outside the model's cuts.
+
+    Reasons: `perplexity too high`, `perplexity too low`, `no perplexity model` (for languages
+    without one, where the recipe says so), `nothing to score`.
+    """
+
+    stage = "perplexity"
+
+    def __init__(self, config: PerplexityConfig):
+        self._config = config
+        self._models: dict[str, tuple[PerplexityModel, PerplexityModelConfig]] = {}
+        for i, entry in enumerate(config.models):
+            field = f"config.perplexity.models[{i}]"
+            model = PerplexityModel(entry.model, f"{field}.model")
+            if model.language != entry.language:
+                raise ConfigError(f"{field}.language: {entry.language!r}, but {entry.model} is a "
+                                  f"model of {model.language!r}")
+            self._models[entry.language] = model, entry
+
+    def __call__(self, document: Document) -> Document | Dropped:
+        if document.is_code:
+            return document
+        if document.language not in self._models:
+            if self._config.other_languages == "keep":
+                return document
+            return Dropped(document.origin, self.stage, "no perplexity model",
+                           f"language {document.language}")
+        model, entry = self._models[document.language]
+        value = model.perplexity(document.text)
+        if value is None:
+            return Dropped(document.origin, self.stage, "nothing to score")
+        low = model.percentiles[entry.min_percentile] if entry.min_percentile else 0.0
+        high, name = float("inf"), ""
+        if entry.max_perplexity:
+            high, name = entry.max_perplexity, "the limit of the recipe"
+        elif entry.max_percentile:
+            high = model.percentiles[entry.max_percentile]
+            name = f"percentile {entry.max_percentile} of clean {entry.language}"
+        if value > high:
+            quoted = model.unlikeliest_line(document.text)
+            return Dropped(document.origin, self.stage, "perplexity too high",
+                           f"{value:.1f}, more than {high:.1f} ({name}); unlikeliest: {quoted!r}")
+        if value < low:
+            return Dropped(
+                document.origin, self.stage, "perplexity too low",
+                f"{value:.1f}, less than {low:.1f} (percentile {entry.min_percentile} of clean "
+                f"{entry.language})")
+        return document.with_scores(perplexity=value)
+
+
+def percentile_cuts(values: Sequence[float]) -> dict[str, float]:
+    """Percentiles 1 to 99 by linear interpolation, as in model.json."""
+    cuts = np.percentile(np.array(values, np.float64), PERCENTILES)
+    return {str(p): round(float(cut), 4) for p, cut in zip(PERCENTILES, cuts, strict=True)}
