@@ -79,9 +79,16 @@ class _QuietRunner(FnApiRunner):
 
 
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
-    """An empty pipeline of these options. What its workers log is shown from warnings on."""
+    """An empty pipeline of these options. What its workers log is shown from warnings on.
+
+    Raises:
+      ConfigError: the runner refuses the options.
+    """
     logging.getLogger().setLevel(logging.WARNING)
     # The local runner logs a worker's error with its traceback and then raises it all the same.
     logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
     runner = create_runner(options.view_as(StandardOptions).runner)
-    return beam.Pipeline(_QuietRunner() if type(runner) is FnApiRunner else runner, options)
+    try:
+        return beam.Pipeline(_QuietRunner() if type(runner) is FnApiRunner else runner, options)
+    except ValueError as error:
+        raise ConfigError(f"Beam options: {' '.join(str(error).split())}") from None

@@ -17,7 +17,7 @@ from data_beam.sinks import files, manifest
 from data_beam.stages import dedup, extract, filter, finish, ledger, report
 from data_beam.stages.context import Context, Place
 
-_RUN: dict[str, Callable[[Context], None]] = {
+RUN: dict[str, Callable[[Context], None]] = {
     "extract": extract.run, "filter": filter.run, "dedup": dedup.run, "finish": finish.run,
     "report": report.run}
 _SCRATCH = ("reports", "progress", "parts", "work")
@@ -101,7 +101,7 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
         contextlib.nullcontext())
     corpus = manifest.of_corpus(recipe, listing, done) if stage == "report" else {}
     with shown:
-        _RUN[stage](Context(recipe, place, pipeline, corpus))
+        RUN[stage](Context(recipe, place, pipeline, corpus))
     reports = ledger.read_reports(temporary)
     if stage == "report":
         sums: dict[str, Any] = {"outputs": ledger.outputs(reports)}
