@@ -12,6 +12,8 @@ from apache_beam.io.filesystems import FileSystems
 
 from data_beam.clean.language import LanguageRule
 from data_beam.config import RecipeConfig
+from data_beam.decontaminate import evaluation_sets
+from data_beam.decontaminate.rule import DecontaminateRule
 from data_beam.filters.basic import BasicRule
 from data_beam.filters.licence import LicenceRule
 from data_beam.filters.rule_sets import make_rule_sets
@@ -49,6 +51,7 @@ def make_rules(recipe: RecipeConfig) -> list[Rule]:
         LanguageRule(recipe.language),
         *make_rule_sets(recipe.filters),
         *([PerplexityRule(recipe.perplexity)] if recipe.perplexity.models else []),
+        *([DecontaminateRule(recipe.decontaminate)] if recipe.decontaminate.sets else []),
         *([PrivacyRule(recipe.privacy)] if recipe.privacy.enabled else []),
     ]
 
@@ -80,7 +83,7 @@ def model_files(recipe: RecipeConfig) -> dict[str, str]:
     Raises:
       ConfigError: one does not exist.
     """
-    paths: list[tuple[str, str]] = []  # field of the recipe, path
+    paths = evaluation_sets.all_paths(recipe.decontaminate)  # field of the recipe, path
     hashes = {}
     for field, path in paths:
         if not FileSystems.exists(path):

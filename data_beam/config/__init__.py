@@ -4,6 +4,7 @@ A recipe file (`configs/corpus/*.py`) returns `schema.to_config_dict(RecipeConfi
 """
 
 from data_beam.config.clean import CleanConfig, LanguageConfig
+from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
 from data_beam.config.dedup import DedupConfig, MinHashConfig, RepeatedTextConfig, SimHashConfig
 from data_beam.config.extract import ExtractConfig
 from data_beam.config.filters import FilterConfig
@@ -20,8 +21,8 @@ from data_beam.config.recipe import LimitConfig, RecipeConfig
 from data_beam.config.sources import FORMATS, InputConfig, SourceConfig
 from data_beam.config.split import SplitConfig
 
-__all__ = ["FORMATS", "CleanConfig", "DedupConfig", "ExtractConfig", "FilterConfig", "InputConfig",
-           "KeywordListConfig", "LanguageConfig", "LicenceConfig", "LimitConfig", "MinHashConfig",
-           "PerplexityConfig", "PerplexityModelConfig", "PrivacyConfig", "QualityConfig",
-           "RecipeConfig", "RepeatedTextConfig", "SafetyConfig", "SimHashConfig", "SourceConfig",
-           "SplitConfig"]
+__all__ = ["FORMATS", "CleanConfig", "DecontaminateConfig", "DedupConfig", "EvaluationSetConfig",
+           "ExtractConfig", "FilterConfig", "InputConfig", "KeywordListConfig", "LanguageConfig",
+           "LicenceConfig", "LimitConfig", "MinHashConfig", "PerplexityConfig",
+           "PerplexityModelConfig", "PrivacyConfig", "QualityConfig", "RecipeConfig",
+           "RepeatedTextConfig", "SafetyConfig", "SimHashConfig", "SourceConfig", "SplitConfig"]

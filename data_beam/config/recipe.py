@@ -3,6 +3,7 @@
 import dataclasses
 
 from data_beam.config.clean import CleanConfig, LanguageConfig
+from data_beam.config.decontaminate import DecontaminateConfig
 from data_beam.config.dedup import DedupConfig
 from data_beam.config.extract import ExtractConfig
 from data_beam.config.filters import FilterConfig
@@ -37,6 +38,8 @@ class RecipeConfig:
         PerplexityConfig(), "perplexity under an n-gram model of clean text")
     quality: QualityConfig = setting(QualityConfig(), "a classifier from 0 to 5")
     safety: SafetyConfig = setting(SafetyConfig(), "toxic text, unwanted advertisements")
+    decontaminate: DecontaminateConfig = setting(
+        DecontaminateConfig(), "evaluation sets that must not be in the corpus")
     privacy: PrivacyConfig = setting(PrivacyConfig(), "personal data")
     dedup: DedupConfig = setting(DedupConfig(), "copies")
     split: SplitConfig = setting(SplitConfig(), "train, validation, test")

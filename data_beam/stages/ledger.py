@@ -27,7 +27,7 @@ from maxlm.config.schema import to_plain
 NAME = "manifest.json"
 SECTIONS = {
     "extract": ("sources", "extract", "clean", "limits", "shards"),
-    "filter": ("filters", "licence", "language", "privacy"),
+    "filter": ("filters", "licence", "language", "decontaminate", "privacy"),
     "dedup": (),
     "finish": ("split",),
     "report": (),

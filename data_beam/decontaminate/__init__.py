@@ -1,0 +1,1 @@
+"""Parts of evaluation sets in a corpus: found by n-grams, dropped or taken out."""

@@ -1,0 +1,143 @@
+"""Reading evaluation sets."""
+
+import dataclasses
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow.parquet
+
+from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
+from data_beam.readers import streams
+from data_beam.sinks import files
+from maxlm.config.schema import ConfigError, suggestion
+
+_MAX_BYTES = 2**31
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """One item of an evaluation set: its texts, one a field (and one an element of a list)."""
+
+    set_name: str
+    number: int
+    """Within the set, from 1."""
+    texts: tuple[str, ...]
+
+
+def paths(config: EvaluationSetConfig, field: str) -> list[str]:
+    """The files of a set, sorted.
+
+    Raises:
+      ConfigError: there is none.
+    """
+    root = config.root.rstrip("/\\") + "/"
+    try:
+        found = sorted(entry.path for entry in files.match(root, config.pattern))
+    except Exception as error:  # Beam wraps each file system's own errors in its own.
+        raise ConfigError(f"{field}: cannot list {root + config.pattern}: {error}") from None
+    if not found:
+        raise ConfigError(f"{field}: no file matches {root + config.pattern}")
+    return found
+
+
+def all_paths(config: DecontaminateConfig) -> list[tuple[str, str]]:
+    """(field of the recipe, path) of every file."""
+    return [(field, path) for i, each in enumerate(config.sets)
+            for field in (f"config.decontaminate.sets[{i}]",) for path in paths(each, field)]
+
+
+def _decoded(data: bytes, where: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{where}: is not UTF-8 ({error.reason} at byte {error.start})") from None
+
+
+def _json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{where}: is not valid JSON: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{where}: is JSON nested too deeply") from None
+
+
+def _rows(format: str, path: str, where: str) -> Iterator[tuple[str, Any]]:
+    """(place, row) of a file; a row of a text is the text."""
+    try:
+        data = streams.read_all(path, _MAX_BYTES)
+    except streams.DamagedFile as error:
+        raise ConfigError(f"{where}: {error}") from None
+    if data is None:
+        raise ConfigError(f"{where}: has more than {_MAX_BYTES} bytes; cut it into several files")
+    if format == "parquet":
+        try:
+            table = pyarrow.parquet.read_table(io.BytesIO(data))
+        except Exception as error:
+            raise ConfigError(f"{where}: is no Parquet file: {error}") from None
+        for number, row in enumerate(table.to_pylist(), 1):
+            yield f"{where}, row {number}", row
+        return
+    text = _decoded(data, where)
+    if format == "text":
+        for number, paragraph in enumerate(re.split(r"\n\s*\n", text), 1):
+            if paragraph.strip():
+                yield f"{where}, paragraph {number}", paragraph
+        return
+    if format == "json":
+        rows = _json(text, where)
+        if not isinstance(rows, list):
+            raise ConfigError(f"{where}: must hold a JSON array of objects")
+        yield from ((f"{where}, item {number}", row) for number, row in enumerate(rows, 1))
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        place = f"{where}, line {number}"
+        if line.strip():
+            yield place, _json(line, place)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts of a field: a text, a number, or those inside a list or object."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for element in value:
+            yield from _texts(element)
+    elif isinstance(value, dict):
+        for element in value.values():
+            yield from _texts(element)
+    elif value is not None:
+        yield str(value)
+
+
+def read(config: EvaluationSetConfig, field: str) -> list[Item]:
+    """All items of a set, in the order of its files.
+
+    Args:
+      config: the set.
+      field: dotted name of the setting, for messages.
+
+    Raises:
+      ConfigError: no file, a file that cannot be read as its format, a row without one of the
+        fields, or no item at all.
+    """
+    items: list[Item] = []
+    for path in paths(config, field):
+        for place, row in _rows(config.format, path, f"{field}: {path}"):
+            if config.format == "text":
+                texts: tuple[str, ...] = (row,)
+            elif not isinstance(row, dict):
+                raise ConfigError(f"{place}: must be an object with {', '.join(config.fields)}")
+            else:
+                for name in config.fields:
+                    if name not in row:
+                        raise ConfigError(f"{place}: has no field {name!r}; "
+                                          f"{suggestion(name, [str(key) for key in row])}")
+                texts = tuple(text for name in config.fields for text in _texts(row[name]))
+            items.append(Item(config.name, len(items) + 1, texts))
+    if not items:
+        raise ConfigError(f"{field}: the set {config.name!r} has no item")
+    return items

@@ -1,0 +1,309 @@
+"""Decontamination: n-grams against a naive search, both actions, files, the self-check."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
+from data_beam.decontaminate import index, rule
+from data_beam.decontaminate.evaluation_sets import read
+from data_beam.decontaminate.index import Lengths, NgramIndex
+from data_beam.decontaminate.rule import DecontaminateRule, SetCounts
+from data_beam.decontaminate.tokens import mostly_unspaced, spans, tokens
+from data_beam.records import Document, Dropped, Origin, text_sha256
+from maxlm.config.schema import ConfigError, build
+
+QUESTION = ("A farmer has 17 sheep, and all but 9 of them run away during the night; how many "
+            "sheep are left on the farm in the morning?")
+CHINESE = ("一个农夫有十七只羊，除了九只以外，其余的羊都在夜里跑掉了，"
+           "请问第二天早上农场里还剩下几只羊？")
+FILLER = "Tea was first grown in the hills of the south and was carried north by traders. " * 5
+CHINESE_FILLER = "茶树最早生长在南方的山里，后来由商人沿着河流运往北方，成为人们日常的饮料。" * 5
+
+
+def document(text: str) -> Document:
+    return Document(Origin("s", "p"), text, "general", "MIT", "", "en", 0.9, text_sha256(text),
+                    "0" * 64, ("extract:html",))
+
+
+def make(folder: Path, rows: list, fields=("question",), **settings_) -> DecontaminateRule:
+    (folder / "set.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return DecontaminateRule(build(DecontaminateConfig, {"sets": [
+        {"name": "sheep", "root": str(folder), "pattern": "set.jsonl", "fields": fields}],
+        **settings_}, "config.decontaminate"))
+
+
+# Tokens.
+
+@pytest.mark.parametrize("text, expected", [
+    ("Hello, World_wide 3.5", ["hello", "world", "wide", "3", "5"]),
+    ("茶的历史2024年ABC", ["茶", "的", "历", "史", "2024", "年", "abc"]),
+    ("ＡＢＣ１２３ Ünïcode", ["abc123", "ünïcode"]),
+    ("がギ 한국어 말", ["が", "ギ", "한국어", "말"]),
+    ("", []), ("。，！ \n", []), ("ไทย", ["ไ", "ท", "ย"]),
+])
+def test_tokens(text, expected):
+    assert tokens(text) == expected
+    assert len(list(spans(text))) == len(expected)
+
+
+@given(st.text(max_size=80))
+def test_spans_are_those_of_the_tokens(text):
+    places = list(spans(text))
+    assert [tokens(text[start:end]) for start, end in places] == [[t] for t in tokens(text)]
+
+
+def test_the_kind_of_script_is_that_of_most_tokens():
+    assert mostly_unspaced(tokens(CHINESE)) and not mostly_unspaced(tokens(QUESTION))
+    assert mostly_unspaced(tokens("用 Python 写一个 HTTP 服务器"))
+    assert not mostly_unspaced([])
+
+
+# The index.
+
+def naive(texts: list[list[str]], found: list[str], lengths: Lengths) -> set[tuple[int, int]]:
+    """(start, length) of every n-gram of the texts in `found`, by comparing all with all."""
+    result = set()
+    for text in texts:
+        n, fewest = ((lengths.characters, lengths.min_characters) if mostly_unspaced(text)
+                     else (lengths.words, lengths.min_words))
+        if len(text) < fewest:
+            continue
+        n = min(n, len(text))
+        grams = {tuple(text[i:i + n]) for i in range(len(text) - n + 1)}
+        result |= {(i, n) for i in range(len(found) - n + 1) if tuple(found[i:i + n]) in grams}
+    return result
+
+
+WORDS = st.sampled_from(["a", "b", "c", "茶", "羊"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(WORDS, max_size=12), max_size=5), st.lists(WORDS, max_size=40),
+       st.integers(2, 5), st.integers(1, 2), st.integers(2, 5), st.integers(1, 2))
+def test_the_index_finds_what_a_naive_search_finds(texts, found, n, fewest, m, fewest_m):
+    lengths = Lengths(n, fewest, m, fewest_m)
+    got = NgramIndex(texts, lengths).find(found)
+    assert {(match.start, match.length) for match in got} == naive(texts, found, lengths)
+    for match in got:
+        there = texts[match.text][match.offset:match.offset + match.length]
+        assert found[match.start:match.start + match.length] == there
+
+
+def test_equal_hashes_are_not_taken_for_equal_words(monkeypatch):
+    monkeypatch.setattr(index, "_token_hashes", lambda found: np.ones(len(found), np.uint64))
+    lengths = Lengths(2, 2, 2, 2)
+    assert NgramIndex([["a", "b"]], lengths).find(["c", "d", "e"]) == []
+
+
+def test_a_large_index_has_no_false_positive():
+    rng = random.Random(0)
+    texts = [[str(rng.randrange(10**6)) for _ in range(60)] for _ in range(2000)]
+    found = NgramIndex(texts, Lengths(13, 8, 20, 13))
+    assert len(found) == 2000 * 48
+    assert found.find([str(rng.randrange(10**6)) for _ in range(20_000)]) == []
+    assert [m.offset for m in found.find(["x", *texts[1234], "y"])] == list(range(48))
+
+
+# The rule.
+
+def test_a_document_with_a_question_is_dropped(tmp_path):
+    apply = make(tmp_path, [{"question": "short"}, {"question": QUESTION}])
+    assert apply.counts == {"sheep": SetCounts(items=2, too_short=1, texts=1)}
+    text = FILLER + QUESTION + " " + FILLER
+    outcome = apply(document(text))
+    assert isinstance(outcome, Dropped)
+    assert (outcome.stage, outcome.reason) == ("decontaminate", "evaluation overlap")
+    overlap = len(tokens(QUESTION)) / len(tokens(text))
+    assert outcome.detail == (f"{overlap:.3f} of it in sheep item 2: 'A farmer has 17 sheep, and "
+                              "all but 9 of them run away'")
+    clean = document(FILLER)
+    assert apply(clean) is clean
+
+
+@pytest.mark.parametrize("question, filler", [(QUESTION, FILLER), (CHINESE, CHINESE_FILLER)])
+def test_case_punctuation_width_and_spacing_do_not_matter(tmp_path, question, filler):
+    apply = make(tmp_path, [{"question": question}])
+    full = question.translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
+    for changed in (question.upper(), question.replace(" ", "\n\n"), full,
+                    question.replace("，", " ").replace(",", " -- ")):
+        assert isinstance(apply(document(filler + changed + filler)), Dropped), changed
+
+
+@pytest.mark.parametrize("question, unit, n", [(QUESTION, 0, 13), (CHINESE, 1, 20)])
+def test_one_ngram_is_enough_and_one_token_less_is_not(tmp_path, question, unit, n):
+    apply = make(tmp_path, [{"question": question}])
+    found, joint = tokens(question), "" if unit else " "
+    filler = CHINESE_FILLER if unit else FILLER
+    part = joint.join(found[3:3 + n])
+    assert isinstance(apply(document(filler + part + "。" + filler)), Dropped)
+    clean = document(filler + joint.join(found[3:2 + n]) + "。" + filler)
+    assert apply(clean) is clean
+
+
+@pytest.mark.parametrize("count, unit, finds", [
+    (7, "word", False), (8, "word", True), (12, "word", True), (12, "字", False), (13, "字", True),
+])
+def test_short_items_are_searched_for_as_a_whole_or_not_at_all(tmp_path, count, unit, finds):
+    if unit == "word":
+        short, filler = " ".join(tokens(QUESTION)[:count]), FILLER
+    else:
+        short, filler = "".join(tokens(CHINESE)[:count]), CHINESE_FILLER
+    apply = make(tmp_path, [{"question": QUESTION}, {"question": short}])
+    assert apply.counts["sheep"].too_short == (not finds)
+    assert isinstance(apply(document(filler + short + " " + filler)), Dropped) == finds
+
+
+def test_a_little_overlap_can_be_allowed(tmp_path):
+    apply = make(tmp_path, [{"question": QUESTION}], max_overlap=0.3)
+    text = FILLER + QUESTION
+    share = len(tokens(QUESTION)) / len(tokens(text))
+    assert 0.2 < share < 0.3
+    outcome = apply(document(text))
+    assert isinstance(outcome, Document) and outcome.text == text
+    assert outcome.scores["decontaminate/overlap"] == pytest.approx(share, abs=1e-12)
+    assert outcome.transforms == ("extract:html",)
+    assert isinstance(apply(document(FILLER[:200] + QUESTION)), Dropped)
+
+
+@pytest.mark.parametrize("question, filler", [(QUESTION, FILLER), (CHINESE, CHINESE_FILLER)])
+def test_passages_are_removed_with_what_stands_around_them(tmp_path, question, filler):
+    apply = make(tmp_path, [{"question": question}], action="remove", window=20)
+    text = filler + question + filler + question + filler
+    outcome = apply(document(text))
+    assert isinstance(outcome, Document)
+    pieces = outcome.text.split("\n\n")
+    assert len(pieces) == 3 and text.startswith(pieces[0])
+    assert text.strip().endswith(pieces[2])
+    # 20 characters (the question mark is one), the word they cut, and the space beside it.
+    assert all(-1 <= len(filler) - 20 - len(piece) <= 12 for piece in (pieces[0], pieces[2]))
+    assert not {"farmer", "sheep", "羊"} & set(tokens(outcome.text))
+    assert set(tokens(outcome.text)) <= set(tokens(filler))  # no half words
+    assert outcome.transforms == (
+        "extract:html", "decontaminate:passages=2", "decontaminate:sheep item 1")
+    assert apply(outcome) is outcome
+
+
+def test_pieces_that_come_together_are_searched_again(tmp_path):
+    first, second = tokens(QUESTION)[:13], ["alpha", *"bcdefghijklm"]
+    apply = make(tmp_path, [{"question": " ".join(first)}, {"question": " ".join(second)}],
+                 action="remove", window=0, max_removed=0.9)
+    text = FILLER + " ".join(second[:6] + first + second[6:]) + ". " + FILLER
+    outcome = apply(document(text))
+    assert isinstance(outcome, Document)
+    assert set(tokens(outcome.text)) <= set(tokens(FILLER))
+    assert outcome.transforms[1] == "decontaminate:passages=2"
+
+
+def test_a_document_that_would_lose_most_of_itself_is_dropped(tmp_path):
+    for max_removed, kept in ((0.5, False), (0.99, True)):
+        apply = make(tmp_path, [{"question": QUESTION}], action="remove", window=20,
+                     max_removed=max_removed)
+        outcome = apply(document(FILLER[:100] + QUESTION))
+        assert isinstance(outcome, Document) == kept
+    assert isinstance(apply(document(QUESTION)), Dropped)  # nothing would be left
+
+
+def test_many_items_are_named_by_the_first_ones(tmp_path):
+    rows = [{"question": f"{QUESTION} {i} {i} {i}"} for i in range(9)]
+    outcome = make(tmp_path, rows)(document(" ".join(row["question"] + " x" for row in rows)))
+    assert isinstance(outcome, Dropped)
+    # Of the words that all share only the first item is named.
+    assert "sheep item 1, sheep item 2, sheep item 3, sheep item 4, sheep item 5, 4 more items" in (
+        outcome.detail)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "word", "茶", "x" * 1_000_000, "茶" * 200_000,
+                                  "\ud800 a", "a " * 200_000])
+def test_every_text_gets_a_decision(tmp_path, text):
+    apply = make(tmp_path, [{"question": QUESTION}, {"question": CHINESE}], action="remove")
+    assert apply._index.find(tokens(text)) == []
+
+
+# Evaluation files.
+
+def test_formats_give_the_same_items(tmp_path):
+    rows = [{"question": QUESTION, "choices": ["nine sheep", "eight", 7], "answer": None},
+            {"question": CHINESE, "choices": [], "answer": 9}]
+    lines = "\n".join(json.dumps(row) for row in rows).encode()
+    (tmp_path / "a.jsonl").write_bytes(lines + b"\n\n")
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(lines))
+    (tmp_path / "c.json").write_text(json.dumps(rows))
+    pyarrow.parquet.write_table(pa.Table.from_pylist(
+        [{**row, "choices": list(map(str, row["choices"]))} for row in rows]), tmp_path / "d.pq")
+    (tmp_path / "e.txt").write_text(f"{QUESTION}\n\n \n{CHINESE}\n", encoding="utf-8")
+    expected = [(QUESTION, "nine sheep", "eight", "7"), (CHINESE, "9")]
+    for name, format in (("a.jsonl", "jsonl"), ("b.jsonl.gz", "jsonl"), ("c.json", "json"),
+                         ("d.pq", "parquet")):
+        items = read(EvaluationSetConfig("x", str(tmp_path), name, format,
+                                         ("question", "choices", "answer")), "f")
+        assert [item.texts for item in items] == expected
+        assert [item.number for item in items] == [1, 2]
+    items = read(EvaluationSetConfig("x", str(tmp_path), "e.txt", "text"), "f")
+    assert [item.texts[0].strip() for item in items] == [QUESTION, CHINESE]
+    items = read(EvaluationSetConfig("x", str(tmp_path), "*.jsonl*", "jsonl", ("question",)), "f")
+    assert [item.number for item in items] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("content, changes, message", [
+    ("", {}, "the set 'sheep' has no item"),
+    ("\n\n", {}, "the set 'sheep' has no item"),
+    (None, {}, "no file matches"),
+    ('{"question": "a"', {}, "set.jsonl, line 1: is not valid JSON"),
+    ('{"qestion": "a"}', {}, "has no field 'question'; did you mean 'qestion'?"),
+    ('"question"', {}, "must be an object with question"),
+    ("\xff".encode("latin-1"), {}, "is not UTF-8"),
+    ('{"question": "too short"}', {}, "none of the 1 items of 'sheep' has 8 words"),
+    ('{"question": "。，！"}', {}, "none of the 1 items"),
+    ('{"question": 1}', {"format": "json"}, "must hold a JSON array"),
+    ("x", {"format": "parquet"}, "is no Parquet file"),
+    (b"\x1f\x8b\x08\0", {}, "truncated gzip"),
+    ("x", {"fields": []}, "config.decontaminate.sets[0].fields: format 'jsonl' needs at least one"),
+    ("x", {"format": "text"}, "format 'text' has no fields"),
+    ("x", {"name": " "}, "config.decontaminate.sets[0].name"),
+    ("[" * 100_000, {"format": "json"}, "set.jsonl"),
+])
+def test_an_evaluation_set_that_cannot_be_used_is_an_error_at_start(
+        tmp_path, content, changes, message):
+    if content is not None:
+        data = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / "set.jsonl").write_bytes(data)
+    with pytest.raises(ConfigError) as caught:
+        DecontaminateRule(build(DecontaminateConfig, {"sets": [{
+            "name": "sheep", "root": str(tmp_path), "pattern": "set.jsonl",
+            "fields": ["question"], **changes}]}, "config.decontaminate"))
+    assert message in str(caught.value) and "config.decontaminate.sets[0]" in str(caught.value)
+
+
+@pytest.mark.parametrize("fields, message", [
+    ({"words": 5}, "config.decontaminate.min_words: must be at most config.decontaminate.words"),
+    ({"characters": 5}, "config.decontaminate.min_characters"),
+    ({"action": "remove"}, "config.decontaminate.sets: is empty"),
+    ({"sets": [{"name": "a", "root": "r", "pattern": "p", "fields": ["q"]}] * 2},
+     "'a' is used twice"),
+])
+def test_mistakes_in_the_section(fields, message):
+    with pytest.raises(ConfigError) as caught:
+        build(DecontaminateConfig, fields, "config.decontaminate")
+    assert message in str(caught.value)
+
+
+def test_a_planted_item_that_is_not_found_stops_the_start(tmp_path, monkeypatch):
+    """The self-check, with an index that has gone blind."""
+    monkeypatch.setattr(NgramIndex, "find", lambda self, found: [])
+    with pytest.raises(RuntimeError, match="set 'sheep', item 1 was planted and not found"):
+        make(tmp_path, [{"question": QUESTION}])
+
+
+def test_an_item_that_would_be_kept_stops_the_start(tmp_path, monkeypatch):
+    monkeypatch.setattr(rule, "_covered", lambda matches, count: np.zeros(count, bool))
+    with pytest.raises(RuntimeError, match="alone would be kept"):
+        make(tmp_path, [{"question": QUESTION}])
