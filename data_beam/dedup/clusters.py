@@ -94,14 +94,15 @@ class ShareSplit(beam.DoFn):
 
 
 class WriteDecisions(beam.DoFn):
-    """(shard, [(id, decision)]) -> the file of the step's decisions on the shard."""
+    """(shard, [(id, decision)]) -> the shard, once a file has the step's decisions on it."""
 
     def __init__(self, place: Place, step: str):
         self._place, self._step = place, step
 
-    def process(self, element: tuple[int, Iterable[tuple[str, Any]]]) -> None:
+    def process(self, element: tuple[int, Iterable[tuple[str, Any]]]) -> Iterator[int]:
         shard, decisions = element
         write_decisions(self._place, self._step, shard, dict(decisions))
+        yield shard
 
 
 class WriteClusters(beam.DoFn):

@@ -5,6 +5,7 @@ node), each cluster whole in one file and together, each file of some hundred th
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -38,17 +39,21 @@ def _swapped(path: str) -> bytes:
 
 
 def _list(folder: str) -> list[str]:
-    return sorted(entry.path for entry in files.match(folder, "*"))
+    return sorted(entry.path for entry in files.match(folder, "*")) if (
+        FileSystems.exists(folder)) else []
 
 
 class OneWorker(beam.DoFn):
-    """Folder of edges -> files of clusters."""
+    """Anything -> files of clusters, once."""
 
-    def __init__(self, place: Place, clusters: str):
-        self._place, self._clusters = place, clusters
+    def __init__(self, place: Place, edges: str, clusters: str):
+        self._place, self._edges, self._clusters = place, edges, clusters
 
-    def process(self, folder: str) -> None:
-        nodes, labels = components.connected(_read(_list(folder)))
+    def process(self, _: Any) -> None:
+        edges = _read(_list(self._edges))
+        if not len(edges):
+            return
+        nodes, labels = components.connected(edges)
         order = np.argsort(labels, kind="stable")
         pairs = np.stack([labels[order], nodes[order]], axis=1)
         starts = np.flatnonzero(np.concatenate([[True], pairs[1:, 0] != pairs[:-1, 0]]))
@@ -117,13 +122,6 @@ class _WriteClusters(beam.DoFn):
                    pairs.astype(_PAIR).tobytes())
 
 
-def one_worker(run: RunPipeline, place: Place, edges: str, clusters: str) -> None:
-    """Joins edges with all of them in the memory of one worker."""
-    run(lambda root: root
-        | "Folder of edges" >> beam.Create([edges], reshuffle=False)
-        | "Connect" >> beam.ParDo(OneWorker(place, clusters)))
-
-
 def in_rounds(run: RunPipeline, place: Place, edges: str, clusters: str, number: int) -> int:
     """Joins edges by alternating large and small stars, a pipeline a round.
 
@@ -166,6 +164,12 @@ def in_rounds(run: RunPipeline, place: Place, edges: str, clusters: str, number:
         | "Centres" >> beam.GroupByKey()
         | "Write clusters" >> beam.ParDo(_WriteClusters(place, clusters)))
     return count
+
+
+def cluster_files(start: Any, clusters: str) -> Any:
+    """PCollection of the files of clusters, spread over the workers."""
+    return (start | "Files of clusters" >> beam.FlatMap(lambda _: _list(clusters))
+            | "Spread files" >> beam.Reshuffle())
 
 
 def read_clusters(path: str) -> Iterator[list[int]]:

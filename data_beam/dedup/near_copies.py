@@ -9,6 +9,7 @@ shards: once for the keys, once for the shingles of those that share a bucket (`
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -20,10 +21,10 @@ from apache_beam.pvalue import TaggedOutput
 from data_beam.config import MinHashConfig, SimHashConfig
 from data_beam.dedup import buckets, minhash, simhash, store
 from data_beam.dedup.shingles import distinct, mix, shingles
+from data_beam.dedup.steps import shard_numbers
 from data_beam.dedup.texts import Texts, shards_of, work, write_file
 from data_beam.dedup.verify import Verifier
 from data_beam.sinks import files
-from data_beam.stages.context import shard_numbers
 
 _FLUSH_ROWS = 2**15
 _ENTRIES_A_PART = 2**22
@@ -70,6 +71,12 @@ class Search:
     def parts(self, keys: int) -> int:
         """Parts of the keys, of a few million entries each."""
         return max(_LEAST_PARTS, -(-self.offsets[-1] * keys // _ENTRIES_A_PART))
+
+    @property
+    def keys(self) -> int:
+        """Keys of a document."""
+        return self.bands + (math.comb(self.simhash.blocks, self.simhash.distance)
+                             if self.simhash.enabled else 0)
 
     @property
     def units(self) -> int:
@@ -190,12 +197,12 @@ class WriteStore(beam.DoFn):
 
 
 class Verify(beam.DoFn):
-    """Path of a unit -> its edges and counts, in files of the same name."""
+    """Path of a unit -> the same, once its edges and counts are in files of that name."""
 
     def __init__(self, search: Search):
         self._search = search
 
-    def process(self, path: str) -> None:
+    def process(self, path: str) -> Iterator[str]:
         search = self._search
         place = search.texts.place
         shelf = store.Store(search.folder("store"), search.offsets)
@@ -212,11 +219,12 @@ class Verify(beam.DoFn):
                   "hot_buckets": sum(size > search.hot_bucket for size in sizes),
                   "edges": len(verifier.edges)}
         write_file(place, search.folder("counts", name), json.dumps(counts).encode("ascii"))
+        yield path
 
 
-def build(root: beam.Pipeline, search: Search) -> None:
-    """Adds the transforms; edges and counts appear in the working folder."""
-    found = (shard_numbers(root, search.texts.place.shards)
+def find(start: Any, search: Search) -> Any:
+    """The step: edges and counts appear in the working folder."""
+    found = (shard_numbers(start, search.texts.place.shards)
              | "Keys" >> beam.ParDo(Keys(search))
              | "Group by key" >> beam.GroupByKey()
              | "Find buckets" >> beam.ParDo(FindBuckets(search)).with_outputs(
@@ -228,13 +236,13 @@ def build(root: beam.Pipeline, search: Search) -> None:
               | "Group by shard" >> beam.GroupByKey()
               | "Write store" >> beam.ParDo(WriteStore(search)))
     # Grouping all under one key waits until every shard is stored.
-    _ = ((units, stored)
-         | "Units and stores" >> beam.Flatten()
-         | "One key" >> beam.Map(lambda path: (None, path))
-         | "All stored" >> beam.GroupByKey()
-         | "Units" >> beam.FlatMap(lambda all: [path for path in all[1] if path])
-         | "Spread units" >> beam.Reshuffle()
-         | "Verify" >> beam.ParDo(Verify(search)))
+    return ((units, stored)
+            | "Units and stores" >> beam.Flatten()
+            | "Path with no key" >> beam.Map(lambda path: (None, path))
+            | "All stored" >> beam.GroupByKey()
+            | "Units" >> beam.FlatMap(lambda all: [path for path in all[1] if path])
+            | "Spread units" >> beam.Reshuffle()
+            | "Verify" >> beam.ParDo(Verify(search)))
 
 
 def counts(search: Search) -> dict[str, int]:

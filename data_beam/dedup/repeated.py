@@ -48,15 +48,16 @@ def _pack(found: list[tuple[int, int, int]]) -> Iterator[tuple[int, bytes]]:
 
 
 class FindRepeated(beam.DoFn):
-    """(part, packed occurrences) -> a file with the first of each that is repeated."""
+    """(part, packed occurrences) -> the part, once a file has the first of each repeated one."""
 
     def __init__(self, texts: Texts, unit: str):
         self._texts, self._unit = texts, unit
 
-    def process(self, element: tuple[int, Iterable[bytes]]) -> None:
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[int]:
         part, blobs = element
         table = repeated_text.repeated(
             buckets.unpack(blobs, repeated_text.OCCURRENCE),
             getattr(self._texts.settings, self._unit).max_documents)
         place = self._texts.place
         write_file(place, work(place, "repeated", self._unit, f"{part:02d}"), table.tobytes())
+        yield part

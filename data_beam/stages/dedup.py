@@ -6,12 +6,13 @@
     split      documents that are still similar get one key for their split
     apply      the shards are written without what was dropped
 
-Each step is a Beam pipeline, or a few; the steps that are switched off are not run, and when the
-first is the only one it is done together with the last. Hashes, ids and numbers are shuffled, texts
-are not: each step reads them from the shards, as the steps before it left them.
+Steps that are switched off are not run; when the first is the only one it is done together with the
+last. Hashes, ids and numbers are shuffled, texts are not: each step reads them from the shards, as
+the steps before it left them.
 """
 
 import dataclasses
+import functools
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -20,15 +21,19 @@ import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.config import RecipeConfig, SimHashConfig
-from data_beam.dedup import clusters, exact, join, minhash, near_copies, repeated_text
+from data_beam.dedup import clusters, exact, join, minhash, near_copies, repeated_text, steps
 from data_beam.dedup.near_copies import Search
 from data_beam.dedup.repeated import CountOccurrences, FindRepeated
+from data_beam.dedup.steps import Step, shard_numbers
 from data_beam.dedup.texts import Texts, read_decisions, shard_offsets
 from data_beam.progress import WorkerProgress
 from data_beam.records import Document, Dropped, Origin
 from data_beam.sinks import documents, files
-from data_beam.stages.context import Context, Place, Report, WriteReport, named, shard_numbers
+from data_beam.stages.context import Context, Place, Report, WriteReport, named
 from data_beam.stages.shards import rewrite
+
+_SMALL = 200_000
+"""Up to so many documents all steps are one pipeline: its start-up counts more than memory."""
 
 
 class Claims(beam.DoFn):
@@ -88,9 +93,16 @@ class ApplyDecisions(beam.DoFn):
         self._progress.flush()
 
 
-def _exact(root: beam.Pipeline, recipe: RecipeConfig, place: Place, numbers: Any) -> Any:
+def _with_numbers(start: Any, shards: int, **grouped: Any) -> Any:
+    """(shard, {name: values}) for every shard, one with no values too."""
+    return ({**grouped, "shard": shard_numbers(start, shards)
+             | "Number as key" >> beam.Map(lambda shard: (shard, None))}
+            | "Group with numbers" >> beam.CoGroupByKey())
+
+
+def _exact(start: Any, recipe: RecipeConfig, place: Place) -> Any:
     """(shard, (id, decision)) of the documents that have the text of another."""
-    return (numbers
+    return (shard_numbers(start, place.shards)
             | "Claim texts" >> beam.ParDo(Claims(recipe, place))
             | "Group by text hash" >> beam.GroupByKey()
             | "Keep first" >> beam.ParDo(exact.DropOthers())
@@ -99,107 +111,113 @@ def _exact(root: beam.Pipeline, recipe: RecipeConfig, place: Place, numbers: Any
                 (dropped.origin.id, {"detail": dropped.detail}))))
 
 
+def _write_decisions(decided: Any, place: Place, step: str) -> Any:
+    return (decided | "Group by shard" >> beam.GroupByKey()
+            | "Write decisions" >> beam.ParDo(clusters.WriteDecisions(place, step)))
+
+
+def _report(reports: Any, place: Place) -> Any:
+    return (reports | "Name report" >> beam.Map(named)
+            | "Write report" >> beam.ParDo(WriteReport(place.reports)))
+
+
+def _repeated(start: Any, texts: Texts, unit: str) -> Any:
+    return (shard_numbers(start, texts.place.shards)
+            | "Occurrences" >> beam.ParDo(CountOccurrences(texts, unit))
+            | "Group by part" >> beam.GroupByKey()
+            | "Find repeated" >> beam.ParDo(FindRepeated(texts, unit)))
+
+
+def _keep_one(start: Any, search: Search) -> Any:
+    place = search.texts.place
+    kept = (join.cluster_files(start, search.folder("clusters"))
+            | "Keep one" >> beam.ParDo(clusters.KeepOne(search)).with_outputs(
+                "rows", main="decisions"))
+    written = (_with_numbers(start, place.shards, rows=kept["rows"])
+               | "Write clusters" >> beam.ParDo(clusters.WriteClusters(place)))
+    return ((_report(written, place), _write_decisions(kept["decisions"], place, "near"))
+            | "Clusters and decisions" >> beam.Flatten())
+
+
+def _share_split(start: Any, search: Search) -> Any:
+    return _write_decisions(
+        join.cluster_files(start, search.folder("clusters"))
+        | "Share split" >> beam.ParDo(clusters.ShareSplit(search)), search.texts.place, "split")
+
+
 def run(context: Context) -> None:
     """Runs the stage."""
     settings, place = context.recipe.dedup, context.place
     texts = Texts(place, settings, tuple(source.name for source in context.recipe.sources))
     units = [unit for unit in repeated_text.UNITS if getattr(settings, unit).enabled]
     alone = not units and not settings.minhash.enabled
+    searches = _searches(context, texts) if settings.minhash.enabled else []
+    documents = searches[0].offsets[-1] if searches else 0
+    # A search leaves at most an edge for each document and band.
+    bound = documents * max((search.keys for search in searches), default=0)
+    together = documents <= _SMALL and bound <= settings.max_edges_one_worker
 
-    if not alone:
-        context.pipeline(lambda root: (
-            _exact(root, context.recipe, place, shard_numbers(root, place.shards))
-            | "Group by shard" >> beam.GroupByKey()
-            | "Write decisions" >> beam.ParDo(clusters.WriteDecisions(place, "exact"))))
+    def exact_alone(start: Any) -> Any:
+        return _write_decisions(_exact(start, context.recipe, place), place, "exact")
+
+    def apply(start: Any) -> Any:
+        decided = _exact(start, context.recipe, place) if alone else (
+            start | "No decisions" >> beam.FlatMap(lambda _: []))
+        return _report(_with_numbers(start, place.shards, exact=decided)
+                       | "Apply decisions" >> beam.ParDo(ApplyDecisions(texts)), place)
+
+    before: dict[str, Step] = {} if alone else {"Exact": exact_alone}
     for unit in units:
-        context.pipeline(lambda root, unit=unit: (
-            shard_numbers(root, place.shards)
-            | "Occurrences" >> beam.ParDo(CountOccurrences(texts, unit))
-            | "Group by part" >> beam.GroupByKey()
-            | "Find repeated" >> beam.ParDo(FindRepeated(texts, unit))))
-    if settings.minhash.enabled:
-        _near_copies(context, texts)
-
-    def apply(root: beam.Pipeline) -> None:
-        numbers = shard_numbers(root, place.shards)
-        decided = _exact(root, context.recipe, place, numbers) if alone else (
-            root | "No decisions" >> beam.Create([], reshuffle=False))
-        _ = ({"exact": decided,
-              "shard": numbers | "Number as key" >> beam.Map(lambda shard: (shard, None))}
-             | "Group by shard" >> beam.CoGroupByKey()
-             | "Apply decisions" >> beam.ParDo(ApplyDecisions(texts))
-             | "Name report" >> beam.Map(named)
-             | "Write report" >> beam.ParDo(WriteReport(place.reports)))
-
-    context.pipeline(apply)
+        before[f"Repeated {unit}"] = functools.partial(_repeated, texts=texts, unit=unit)
+    last = {"copies": _keep_one, "split_groups": _share_split}
+    for search in searches:
+        before[f"Find {search.name}"] = functools.partial(near_copies.find, search=search)
+        if not together:
+            steps.run(context, before, together=False)
+            before = {}
+        edges = near_copies.counts(search)["edges"]  # none yet when together
+        where = (place, search.folder("edges"), search.folder("clusters"))
+        if edges > settings.max_edges_one_worker:
+            join.in_rounds(context.pipeline, *where, edges)
+        else:
+            before[f"Join {search.name}"] = functools.partial(_join, where=where)
+        before[f"Decide {search.name}"] = functools.partial(last[search.name], search=search)
+    steps.run(context, {**before, "Apply": apply}, together or alone)
+    if searches:
+        _summary(place, searches)
 
 
-def _near_copies(context: Context, texts: Texts) -> None:
-    """Near copies, their clusters, and the keys of splits."""
-    settings, place = context.recipe.dedup, context.place
-    near = settings.minhash
-    offsets = shard_offsets(place)
+def _join(start: Any, where: tuple[Place, str, str]) -> Any:
+    return start | "Connect" >> beam.ParDo(join.OneWorker(*where))
+
+
+def _searches(context: Context, texts: Texts) -> list[Search]:
+    """The search for near copies, and that for documents that are to share a split."""
+    settings, near = context.recipe.dedup, context.recipe.dedup.minhash
+    offsets = shard_offsets(context.place)
     bands, rows = (near.bands, near.rows) if near.bands else minhash.choose_bands(
         near.threshold, near.permutations)
-    search = Search("copies", near.threshold, bands, rows, near, settings.simhash,
-                    settings.hot_bucket, texts, offsets)
-    found = _clusters(context, search)
-
-    def keep(root: beam.Pipeline) -> None:
-        kept = (root | "Files of clusters" >> beam.Create(found["files"])
-                | "Keep one" >> beam.ParDo(clusters.KeepOne(search)).with_outputs(
-                    "rows", main="decisions"))
-        _ = (kept["decisions"] | "Group by shard" >> beam.GroupByKey()
-             | "Write decisions" >> beam.ParDo(clusters.WriteDecisions(place, "near")))
-        numbers = shard_numbers(root, place.shards)
-        _ = ({"rows": kept["rows"],
-              "shard": numbers | "Number as key" >> beam.Map(lambda shard: (shard, None))}
-             | "Group rows" >> beam.CoGroupByKey()
-             | "Write clusters" >> beam.ParDo(clusters.WriteClusters(place))
-             | "Name report" >> beam.Map(named)
-             | "Write report" >> beam.ParDo(WriteReport(place.reports)))
-
-    context.pipeline(keep)
-    how = {**found["counts"], "threshold": near.threshold, "bands": bands, "rows": rows,
-           "candidate_probability_at_threshold": minhash.candidate_probability(
-               near.threshold, bands, rows)}
+    result = [Search("copies", near.threshold, bands, rows, near, settings.simhash,
+                     settings.hot_bucket, texts, offsets)]
     if near.split_similarity < 1:
-        how["split"] = _split(context, texts, offsets)
+        bands, rows = minhash.choose_bands(near.split_similarity, near.permutations)
+        result.append(Search("split_groups", near.split_similarity, bands, rows, near,
+                             SimHashConfig(), settings.hot_bucket, texts, offsets))
+    return result
+
+
+def _summary(place: Place, searches: list[Search]) -> None:
+    """Writes how near copies were found, and how many, beside the clusters."""
+    def how(search: Search) -> dict[str, Any]:
+        found = near_copies.counts(search)
+        del found["edges"]  # which of the pairs of a cluster are found depends on the parts
+        return {**found, "similarity": search.threshold, "bands": search.bands,
+                "rows": search.rows, "candidate_probability": minhash.candidate_probability(
+                    search.threshold, search.bands, search.rows)}
+
     reports = [json.loads(files.read_bytes(entry.path))
                for entry in files.match(place.reports, "clusters.*.json")]
-    report = clusters.write_summary(place, reports, how)
+    report = clusters.write_summary(place, reports, {s.name: how(s) for s in searches})
     files.write_atomically(
         FileSystems.join(place.reports, "clusters.summary.json"), place.temporary,
         lambda handle: handle.write(json.dumps(report).encode("utf-8")))
-
-
-def _split(context: Context, texts: Texts, offsets: tuple[int, ...]) -> dict[str, Any]:
-    """Groups of similar documents among those that are kept."""
-    near = context.recipe.dedup.minhash
-    bands, rows = minhash.choose_bands(near.split_similarity, near.permutations)
-    search = Search("split_groups", near.split_similarity, bands, rows, near, SimHashConfig(),
-                    context.recipe.dedup.hot_bucket, texts, offsets)
-    found = _clusters(context, search)
-    context.pipeline(lambda root: (
-        root | "Files of groups" >> beam.Create(found["files"])
-        | "Share split" >> beam.ParDo(clusters.ShareSplit(search))
-        | "Group by shard" >> beam.GroupByKey()
-        | "Write decisions" >> beam.ParDo(clusters.WriteDecisions(context.place, "split"))))
-    return {**found["counts"], "similarity": near.split_similarity, "bands": bands, "rows": rows,
-            "candidate_probability_at_similarity": minhash.candidate_probability(
-                near.split_similarity, bands, rows)}
-
-
-def _clusters(context: Context, search: Search) -> dict[str, Any]:
-    """Runs a search and joins what it finds: files of clusters, and counts."""
-    context.pipeline(lambda root: near_copies.build(root, search))
-    counts = near_copies.counts(search)
-    folder, edges = search.folder("clusters"), counts.pop("edges")
-    if not edges:
-        return {"files": [], "counts": counts}
-    arguments = (context.pipeline, context.place, search.folder("edges"), folder)
-    if edges <= context.recipe.dedup.max_edges_one_worker:
-        join.one_worker(*arguments)
-    else:
-        join.in_rounds(*arguments, edges)
-    return {"files": sorted(entry.path for entry in files.match(folder, "*")), "counts": counts}

@@ -17,7 +17,7 @@ from maxlm.config.schema import ConfigError, build
 
 ENGLISH = ("The committee met on Tuesday. It decided, after two hours of talk, to build a bridge "
            "over the river and to name it after nobody in particular.")
-CHINESE = ("茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们日常的饮料。"
+CHINESE = ("茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们的饮料。"
            "唐代陆羽所著的茶经是世界上第一部关于茶叶的专著，对后世影响深远。")
 
 
