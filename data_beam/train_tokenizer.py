@@ -5,38 +5,49 @@
 writes
 
     TOK/tokenizer.model   SentencePiece; pad 0, BOS 1, EOS 2, unknown 3, then user-defined symbols
-    TOK/report.json       characters and bytes per token by source and by domain, byte pieces,
-                          unknown pieces, what it was trained on
+    TOK/report.json       characters, bytes and words per token by source, domain and language, byte
+                          pieces, unknown pieces, what it was trained on
 
 Texts come back exactly: normalisation is the identity, spaces are kept (runs of them may become one
 piece), line feeds and tabs are pieces of their own, digits are split, and with --byte_fallback any
 character without a piece is spelled by its bytes. Words like <s> in a text stay text.
 
-It learns from a sample of the documents for training, chosen by the hash of their ids. The same
-corpus and flags give the same bytes. Run it again and it does nothing.
+It learns from a sample of the documents for training, chosen by the hash of their ids; --weights
+sets the share of each source in it. The same corpus and flags give the same bytes. Run it again and
+it does nothing.
 """
 
 import hashlib
-import heapq
 import json
 import math
 import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import xxhash
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.corpus_files import CorpusFiles, find_documents, read_rows
+from data_beam.corpus_files import find_documents
+from data_beam.fertility import fertility, table
 from data_beam.sinks import files, json_files, output_folder
 from data_beam.spm_training import TrainingError, train
+from data_beam.text_sample import (
+    bytes_by_source,
+    han_share,
+    joined,
+    parse_weights,
+    refuse_symbol,
+    sample_documents,
+    sentences,
+    symbol_lines,
+)
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.corpus import TOKENIZER_FILE
-from maxlm.data.tokenizer import SPACE_MARK, SentencePieceTokenizer, Tokenizer
+from maxlm.data.sentencepiece_model import exact_unigram
+from maxlm.data.tokenizer import SPACE_MARK, SentencePieceTokenizer
 
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
 # Line feeds and tabs never join other characters in a piece, so they are pieces from the start.
@@ -47,76 +58,14 @@ _SENTENCE_ENDS = re.compile(f"[\0\n\t{SPACE_MARK}\u2585]+")
 _SENTENCE_CHARACTERS = 4096
 _THREADS = 2  # fixed, because unigram training sums floats per thread
 _REPORT_BYTES = 2_000_000
+_PHRASE_CHARACTERS = 64
+# A corpus with this share of Han characters is taken for one of a large script.
+_MUCH_HAN = 0.1
+_COVERAGE_OF_HAN, _COVERAGE = 0.9995, 0.9999
 _FERTILITY = {str: {"characters_per_token": float, "bytes_per_token": float, "byte_pieces": int,
                     "tokens": int, "unknown": int}}
 _REPORT = {"sha256": str, "inputs": dict, "sources": _FERTILITY, "domains": _FERTILITY,
            "trained_on": {"sentences": int, "skipped_sentences": int}}
-
-
-def sample_documents(corpus: CorpusFiles, sample_bytes: int) -> tuple[list[dict[str, Any]], int]:
-    """Documents for training with the smallest hashes of their ids, up to `sample_bytes` of text.
-
-    Each has the same chance, so sources keep their shares. The last one is cut to fit.
-
-    Returns:
-      Rows with id, text, source, domain in the order of their hashes, and how many there were.
-    """
-    heap: list[tuple[int, str, int, dict[str, Any]]] = []
-    total, seen = 0, 0
-    for file in corpus.files:
-        for row in read_rows(file.path, ["id", "text", "source", "domain", "split"]):
-            if row["split"] != "train":
-                continue
-            seen += 1
-            size = len(row["text"].encode())
-            key = -xxhash.xxh3_64_intdigest(row["id"].encode())
-            if heap and total >= sample_bytes and key < heap[0][0]:
-                continue
-            heapq.heappush(heap, (key, row["id"], size, row))
-            total += size
-            while total - heap[0][2] >= sample_bytes:
-                total -= heapq.heappop(heap)[2]
-    rows = [entry[3] for entry in sorted(heap, key=lambda entry: (-entry[0], entry[1]))]
-    if total > sample_bytes:
-        over = total - sample_bytes
-        kept = rows[-1]["text"].encode()[:-over]
-        rows[-1]["text"] = kept.decode("utf-8", "ignore")
-    return rows, seen
-
-
-def sentences(text: str) -> Iterator[str]:
-    """What SentencePiece learns from: lines, the long ones in parts, none of which it skips."""
-    for line in _SENTENCE_ENDS.split(text):
-        while len(line) > _SENTENCE_CHARACTERS:
-            cut = line.rfind(" ", _SENTENCE_CHARACTERS // 2, _SENTENCE_CHARACTERS)
-            cut = cut if cut > 0 else _SENTENCE_CHARACTERS
-            yield line[:cut]
-            line = line[cut:]
-        if line.strip(" "):
-            yield line
-
-
-def fertility(tokenizer: Tokenizer, rows: Sequence[dict[str, Any]], key: str
-              ) -> dict[str, dict[str, Any]]:
-    """Characters, bytes, tokens and their ratios by the column `key`, over at most 2 MB of each."""
-    counts: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        entry = counts.setdefault(row[key], dict.fromkeys(
-            ("documents", "characters", "bytes", "tokens", "byte_pieces", "unknown"), 0))
-        if entry["bytes"] >= _REPORT_BYTES:
-            continue
-        ids = tokenizer.encode(row["text"])
-        entry["documents"] += 1
-        entry["characters"] += len(row["text"])
-        entry["bytes"] += len(row["text"].encode())
-        entry["tokens"] += len(ids)
-        entry["byte_pieces"] += sum(map(tokenizer.is_byte, ids))
-        entry["unknown"] += ids.count(tokenizer.unk_id)
-    for entry in counts.values():
-        tokens = max(1, entry["tokens"])
-        entry["characters_per_token"] = round(entry["characters"] / tokens, 4)
-        entry["bytes_per_token"] = round(entry["bytes"] / tokens, 4)
-    return dict(sorted(counts.items()))
 
 
 def _refusal(message: str, vocab_size: int) -> ConfigError:
@@ -159,17 +108,23 @@ def _symbols(text: str) -> list[str]:
     for symbol in symbols:
         if symbols.count(symbol) > 1:
             raise ConfigError(f"--user_defined_symbols: {symbol!r} is given twice")
-        if re.search(rf"[\s{SPACE_MARK}]", symbol):
-            raise ConfigError(f"--user_defined_symbols: {symbol!r} must not contain spaces")
-        if symbol in ("<pad>", "<s>", "</s>", "<unk>"):
-            raise ConfigError(f"--user_defined_symbols: {symbol!r} is the name of a special id")
+        if " " in symbol:
+            raise ConfigError(f"--user_defined_symbols: {symbol!r} must not contain spaces; give "
+                              "phrases in a file, --phrases")
+        refuse_symbol(symbol, "--user_defined_symbols")
     return symbols
 
 
-def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: str,
-                    character_coverage: float, user_defined_symbols: list[str],
-                    byte_fallback: bool, sample_bytes: int) -> dict[str, Any]:
+def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: str = "bpe",
+                    character_coverage: float | None = None,
+                    user_defined_symbols: Sequence[str] = (), phrases: Sequence[str] = (),
+                    byte_fallback: bool = True, split_digits: bool = True,
+                    weights: Mapping[str, float] | None = None,
+                    sample_bytes: int = 50_000_000) -> dict[str, Any]:
     """Trains a tokenizer unless it is there; returns its report.
+
+    The flags of the command say what the arguments are; `character_coverage` None follows the
+    share of Han characters in the sample.
 
     Raises:
       ConfigError: no corpus, a vocabulary that the text cannot give, something else in `output` or
@@ -179,7 +134,9 @@ def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: st
         return _train_tokenizer(corpus, folder, {
             "vocab_size": vocab_size, "model_type": model_type,
             "character_coverage": character_coverage, "byte_fallback": byte_fallback,
-            "user_defined_symbols": user_defined_symbols, "sample_bytes": sample_bytes})
+            "user_defined_symbols": list(user_defined_symbols), "phrases": list(phrases),
+            "split_digits": split_digits, "weights": weights and dict(weights),
+            "sample_bytes": sample_bytes})
 
 
 def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | None:
@@ -218,36 +175,49 @@ def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | No
 def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[str, Any]:
     vocab_size, sample_bytes = flags["vocab_size"], flags["sample_bytes"]
     found = find_documents(corpus)
-    inputs = {"corpus": found.fingerprint, **flags}
+    phrases = json.dumps(flags["phrases"], ensure_ascii=False).encode()
+    inputs = {"corpus": found.fingerprint, **flags,
+              "phrases": hashlib.sha256(phrases).hexdigest() if flags["phrases"] else None}
     report = _already_trained(output, inputs)
     if report is not None:
         print(f"{FileSystems.join(output, TOKENIZER_FILE)} is there and of these inputs: nothing "
               "to do")
         return report
     print(f"sampling up to {sample_bytes / 1e6:g} MB of {found.rows:,} documents", flush=True)
-    rows, seen = sample_documents(found, sample_bytes)
+    rows, seen = sample_documents(found, sample_bytes, flags["weights"])
     if not rows:
         raise ConfigError(f"--corpus: {corpus} has no documents in its split 'train'")
-    size = sum(len(row["text"].encode()) for row in rows)
-    print(f"training on {len(rows):,} documents, {size / 1e6:.1f} MB", flush=True)
+    sizes = bytes_by_source(rows)
+    size = sum(sizes.values())
+    han = han_share(row["text"] for row in rows)
+    coverage = flags["character_coverage"] or (
+        _COVERAGE_OF_HAN if han >= _MUCH_HAN else _COVERAGE)
+    print(f"training on {len(rows):,} documents, {size / 1e6:.1f} MB ("
+          + ", ".join(f"{name} {part / size:.1%}" for name, part in sizes.items())
+          + f"); {han:.1%} of the characters are Han, character coverage {coverage}", flush=True)
+    if flags["weights"] and size < 0.99 * sample_bytes:
+        print(f"note: to keep the weights, the sample has {size / 1e6:.1f} MB and not "
+              f"{sample_bytes / 1e6:g} MB: a source has no more text", flush=True)
     progress = _Progress(vocab_size)
+    symbols = joined([*flags["user_defined_symbols"], *flags["phrases"]])
     count = 0
 
     def counted() -> Iterator[str]:
         nonlocal count
         for row in rows:
-            for sentence in sentences(row["text"]):
+            for sentence in sentences(row["text"], _SENTENCE_ENDS, _SENTENCE_CHARACTERS):
                 count += 1
                 yield sentence
 
     arguments = {
         **{name: flags[name] for name in (
-            "vocab_size", "model_type", "character_coverage", "byte_fallback")},
-        "user_defined_symbols": [*flags["user_defined_symbols"], *_WHITESPACE],
+            "vocab_size", "model_type", "byte_fallback", "split_digits")},
+        "character_coverage": coverage,
+        "user_defined_symbols": [*symbols, *_WHITESPACE],
         "pad_id": PAD_ID, "bos_id": BOS_ID, "eos_id": EOS_ID, "unk_id": UNK_ID,
         "normalization_rule_name": "identity", "add_dummy_prefix": False,
         "remove_extra_whitespaces": False, "allow_whitespace_only_pieces": True,
-        "split_digits": True, "shuffle_input_sentence": False, "num_threads": _THREADS,
+        "shuffle_input_sentence": False, "num_threads": _THREADS,
         "max_sentence_length": 8 * _SENTENCE_CHARACTERS,
     }
     try:
@@ -261,17 +231,21 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
         raise ConfigError(f"TMPDIR: cannot write to {tempfile.gettempdir()}: {full}; make room or "
                           "set TMPDIR to a folder on a larger disk") from error
     progress.done()
+    if flags["model_type"] == "unigram":
+        model = exact_unigram(model)
     tokenizer = SentencePieceTokenizer(model)
     report = {
         "sha256": tokenizer.sha256,
         "vocab_size": tokenizer.vocab_size,
         "special_ids": {"pad": PAD_ID, "bos": BOS_ID, "eos": EOS_ID, "unk": UNK_ID},
         "inputs": inputs,
+        "character_coverage": coverage,
+        "han_share": round(han, 4),
         "trained_on": {"documents": len(rows), "of_documents": seen, "bytes": size,
-                       "sentences": count, "skipped_sentences": skipped},
+                       "sentences": count, "skipped_sentences": skipped,
+                       "bytes_by_source": sizes},
         # Measured on the sample itself.
-        "sources": fertility(tokenizer, rows, "source"),
-        "domains": fertility(tokenizer, rows, "domain"),
+        **fertility(tokenizer, rows, _REPORT_BYTES),
     }
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     try:
@@ -295,11 +269,21 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--vocab_size", type=int, default=8192, help="number of ids (8192)")
     parser.add_argument("--model_type", choices=("bpe", "unigram"), default="bpe",
                         help="how pieces are found (bpe)")
-    parser.add_argument("--character_coverage", type=float, default=0.9995,
-                        help="share of characters that get a piece; 0.9995 suits Chinese, 0.9999 "
-                        "English (0.9995)")
+    parser.add_argument("--weights", type=str, default="", metavar="SOURCE=WEIGHT,...",
+                        help="share of each source in the bytes that are learned from, for example "
+                        "medicine=0.7,web=0.3 (the sources' own shares)")
+    parser.add_argument("--character_coverage", type=float,
+                        help="share of characters that get a piece (0.9995 where at least 10 %% of "
+                        "the sample's characters are Han, else 0.9999)")
     parser.add_argument("--user_defined_symbols", type=str, default="",
                         help="texts that are always one piece, for example [MED],[LAW]")
+    parser.add_argument("--phrases", metavar="FILE",
+                        help="whole phrases that are always one piece, one a line of a UTF-8 file, "
+                        f"at most {_PHRASE_CHARACTERS} characters each")
+    parser.add_argument("--split_digits", action="store_true", default=True,
+                        help="each digit is a piece of its own (the default)")
+    parser.add_argument("--nosplit_digits", dest="split_digits", action="store_false",
+                        help="digits may join in pieces")
     parser.add_argument("--byte_fallback", action="store_true", default=True,
                         help="spell characters without a piece by their bytes (the default)")
     parser.add_argument("--nobyte_fallback", dest="byte_fallback", action="store_false",
@@ -310,27 +294,34 @@ def main(argv: Sequence[str]) -> int:
     least = UNK_ID + 1 + len(_WHITESPACE)
     if arguments.vocab_size <= least:
         raise ConfigError(f"--vocab_size: must be more than {least}, got {arguments.vocab_size}")
-    if not 0 < arguments.character_coverage <= 1:
+    if arguments.character_coverage is not None and not 0 < arguments.character_coverage <= 1:
         raise ConfigError("--character_coverage: must be above 0 and at most 1, got "
                           f"{arguments.character_coverage}")
     if not 1 <= arguments.sample_bytes < math.inf:  # false for a nan
         raise ConfigError("--sample_bytes: must be a number of at least 1, got "
                           f"{arguments.sample_bytes:g}")
+    symbols, phrases = _symbols(arguments.user_defined_symbols), []
+    if arguments.phrases is not None:
+        phrases, left_out = symbol_lines(arguments.phrases, "--phrases", _PHRASE_CHARACTERS)
+        both = [phrase for phrase in phrases if phrase in symbols]
+        phrases = [phrase for phrase in phrases if phrase not in symbols]
+        print(f"{len(phrases):,} phrases of {arguments.phrases}; left out: "
+              f"{left_out['empty']:,} empty lines, {left_out['repeated'] + len(both):,} repeated")
+    if arguments.vocab_size <= least + len(symbols) + len(phrases):
+        raise ConfigError(f"--vocab_size: {arguments.vocab_size} leaves no room beside "
+                          f"{len(symbols) + len(phrases):,} symbols and phrases")
     report = train_tokenizer(
         arguments.corpus, arguments.output, vocab_size=arguments.vocab_size,
         model_type=arguments.model_type, character_coverage=arguments.character_coverage,
-        user_defined_symbols=_symbols(arguments.user_defined_symbols),
-        byte_fallback=arguments.byte_fallback, sample_bytes=int(arguments.sample_bytes))
+        user_defined_symbols=symbols, phrases=phrases, byte_fallback=arguments.byte_fallback,
+        split_digits=arguments.split_digits, weights=parse_weights(arguments.weights),
+        sample_bytes=int(arguments.sample_bytes))
     trained = report["trained_on"]
     if trained["skipped_sentences"]:
         print(f"warning: {trained['skipped_sentences']:,} of {trained['sentences']:,} sentences "
               "were skipped")
-    print(f"{'source':<20} {'characters/token':>16} {'bytes/token':>12} {'byte pieces':>12} "
-          f"{'unknown':>8}")
-    for name, entry in report["sources"].items():
-        print(f"{name:<20} {entry['characters_per_token']:>16.2f} "
-              f"{entry['bytes_per_token']:>12.2f} "
-              f"{entry['byte_pieces'] / max(1, entry['tokens']):>12.2%} {entry['unknown']:>8,}")
+    for line in table({"": report}, ("sources", "languages")):
+        print(line)
     print(f"tokenizer: {FileSystems.join(arguments.output, TOKENIZER_FILE)}")
     return 0
 

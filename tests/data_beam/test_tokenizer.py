@@ -8,7 +8,8 @@ import pytest
 
 from data_beam import train_tokenizer
 from data_beam.corpus_files import find_documents
-from data_beam.train_tokenizer import sample_documents, sentences
+from data_beam.text_sample import han_share, sample_documents, sentences, symbol_lines
+from data_beam.train_tokenizer import _SENTENCE_CHARACTERS, _SENTENCE_ENDS
 from maxlm.config import ConfigError
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
 from tests.data_beam.file_limits import file_size_limit
@@ -177,10 +178,10 @@ def test_sample_is_bounded_and_does_not_follow_the_files(corpus, tmp_path):
 
 def test_sentences_lose_only_what_pieces_cannot_hold():
     text = "a b\n\n c\td\0e\u2581f\u2585g\n" + "x" * 10_000 + " " + "y" * 5_000
-    parts = list(sentences(text))
+    parts = list(sentences(text, _SENTENCE_ENDS, _SENTENCE_CHARACTERS))
     assert "".join(parts) == "a b cdefg" + "x" * 10_000 + " " + "y" * 5_000
     assert max(map(len, parts)) <= 4096
-    assert list(sentences("\n \n")) == []
+    assert list(sentences("\n \n", _SENTENCE_ENDS, _SENTENCE_CHARACTERS)) == []
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -210,6 +211,15 @@ def test_vocabulary_smaller_than_the_characters(corpus, tmp_path):
     (["--user_defined_symbols=[A],[A]"], "given twice"),
     (["--user_defined_symbols=<s>"], "special id"),
     (["--user_defined_symbols=a b"], "spaces"),
+    (["--user_defined_symbols=<0x41>"], "special id"),
+    (["--weights=web"], "'web' is not SOURCE=WEIGHT"),
+    (["--weights=web=-1"], "'web=-1' is not SOURCE=WEIGHT"),
+    (["--weights=web=nan"], "'web=nan' is not SOURCE=WEIGHT"),
+    (["--weights=web=1,web=2"], "source 'web' is given twice"),
+    (["--weights=web=1"], "source 'zh' has no weight; give zh=0"),
+    (["--weights=web=1,zhh=2"], "no source 'zhh'; did you mean 'zh'"),
+    (["--weights=web=0,zh=0"], "all are 0"),
+    (["--phrases=no/such/file"], "--phrases: cannot read 'no/such/file'"),
     (["--model_type=wordpiece"], "model_type"),
 ])
 def test_flags_out_of_range_are_named(corpus, tmp_path, flags, message):
@@ -231,3 +241,131 @@ def test_corpus_that_lost_a_file_is_named(tmp_path):
     (corpus / "documents" / "documents-00001-of-00002.parquet").unlink()
     with pytest.raises(ConfigError, match=r"documents-00001-of-00002\.parquet is missing"):
         run(corpus, tmp_path / "t")
+
+
+def sizes(rows):
+    found = {}
+    for row in rows:
+        found[row["source"]] = found.get(row["source"], 0) + len(row["text"].encode())
+    return found
+
+
+def test_weights_are_shares_of_the_bytes(corpus):
+    """Counted here; a source is cut inside a character at most."""
+    found = find_documents(str(corpus))
+    available = sizes(row for row in rows() if row["split"] == "train")
+    drawn, _ = sample_documents(found, 10_000, {"web": 1, "zh": 3})
+    assert sizes(drawn)["web"] in range(2_497, 2_501) and sizes(drawn)["zh"] in range(7_497, 7_501)
+    # A source that has too little makes the whole smaller, and the shares stay.
+    drawn, _ = sample_documents(found, 10**9, {"web": 0.25, "zh": 0.75})
+    assert sizes(drawn)["zh"] == available["zh"] < 10**6
+    assert sizes(drawn)["web"] == pytest.approx(available["zh"] / 3, abs=4)
+    drawn, _ = sample_documents(found, 10_000, {"web": 1, "zh": 0})
+    assert set(sizes(drawn)) == {"web"}
+    # The documents of a source are those of the smallest hashes, whatever the weights.
+    few, _ = sample_documents(found, 5_000, {"web": 1, "zh": 1})
+    more, _ = sample_documents(found, 20_000, {"web": 1, "zh": 1})
+    assert {row["id"] for row in few} < {row["id"] for row in more}
+
+
+def test_weights_steer_what_is_learned_and_are_recorded(corpus, tmp_path, capsys):
+    def tokens(name, *flags):
+        run(corpus, tmp_path / name, "--vocab_size=350", "--sample_bytes=12000",
+            "--character_coverage=0.99", *flags)
+        report = json.loads((tmp_path / name / "report.json").read_text())
+        tokenizer = Tokenizer.load(tmp_path / name)
+        return len(tokenizer.encode(ENGLISH)), report
+
+    much, report = tokens("much", "--weights=web=0.95,zh=0.05")
+    assert report["inputs"]["weights"] == {"web": 0.95, "zh": 0.05}
+    assert report["trained_on"]["bytes_by_source"]["web"] == pytest.approx(11_400, abs=4)
+    little, _ = tokens("little", "--weights=web=0.05,zh=0.95")
+    assert much < little
+    assert "web 95.0%, zh 5.0%" in capsys.readouterr().out
+    with pytest.raises(ConfigError, match="made with another weights"):
+        tokens("much", "--weights=web=1,zh=1")
+
+
+def test_character_coverage_follows_the_share_of_chinese(tmp_path, capsys):
+    assert han_share(["患者 ab", "𠮷"]) == 3 / 5
+    assert han_share([" \n"]) == 0
+    for share, coverage in ((0.05, 0.9999), (0.2, 0.9995)):
+        text = "word " * int(250 * (1 - share)) + "患者" * int(500 * share)
+        corpus = write_corpus(tmp_path / f"c{share}", [document(0, text)])
+        run(corpus, tmp_path / f"t{share}", "--vocab_size=280")
+        report = json.loads((tmp_path / f"t{share}" / "report.json").read_text())
+        assert report["character_coverage"] == coverage
+        assert report["han_share"] == pytest.approx(han_share([text]), abs=1e-4)
+        assert f"character coverage {coverage}" in capsys.readouterr().out
+
+
+PHRASES = ["急性心肌梗死", "心肌", "myocardial infarction", "infarction", "的人"]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_phrases_are_one_piece_wherever_they_stand(corpus, tmp_path, capsys, kind):
+    """Also where pieces that reach over both their ends are cheap: 好的 and 人们 beside 的人."""
+    text = "\n".join(["好的", "人们", "的", "人", "好", "们", "好的吗", "人们说"] * 40)
+    corpus = write_corpus(tmp_path / "c", [*rows(), document(5, text, "more")])
+    (tmp_path / "phrases.txt").write_text(
+        "\ufeff" + "\r\n".join([*PHRASES, "", "心肌"]) + "\n", encoding="utf-8")
+    run(corpus, tmp_path / "t", f"--phrases={tmp_path / 'phrases.txt'}", f"--model_type={kind}",
+        "--user_defined_symbols=[MED]", "--vocab_size=480")
+    assert "5 phrases" in capsys.readouterr().out
+    tokenizer = Tokenizer.load(tmp_path / "t" / "tokenizer.model")
+    assert [piece.replace("\u2581", " ") for piece in tokenizer.pieces(range(4, 10))] == [
+        "[MED]", *PHRASES]
+    for phrase in ["[MED]", *PHRASES]:
+        for before, after in (("", ""), ("好", "们"), ("the ", " of"), ("x", "y"), ("\n", "\t\t")):
+            pieces = tokenizer.pieces(tokenizer.encode(before + phrase + after))
+            assert phrase.replace(" ", "\u2581") in pieces, (kind, pieces)
+    assert tokenizer.pieces(tokenizer.encode("急性心肌梗死心肌")) == ["急性心肌梗死", "心肌"]
+    for sample in [*TEXTS, "\n" * 5 + "\t" * 7]:
+        assert tokenizer.decode(tokenizer.encode(sample)) == sample
+    assert len(tokenizer.encode("\n\n")) == len(tokenizer.encode("\t\t\t\t")) == 1
+
+
+@pytest.mark.parametrize("content, message", [
+    ("a\n b\n", r"line 2: ' b' begins or ends with white space"),
+    ("a\tb\n", r"line 1: 'a\\tb' has white space other than single spaces"),
+    ("a  b", "other than single spaces"),
+    ("a\u3000b", "other than single spaces"),
+    ("x" * 65, r"line 1: 65 characters \('x+'\.\.\.\); a piece has at most 64"),
+    ("a\u2581b", "keeps for itself"),
+    ("<s>", "special id"),
+    (b"\xff\xfe", "not UTF-8 at byte 0"),
+])
+def test_lines_that_cannot_be_a_piece_are_named(tmp_path, content, message):
+    path = tmp_path / "phrases.txt"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigError, match=message) as caught:
+        symbol_lines(str(path), "--phrases", 64)
+    assert str(caught.value).startswith("--phrases: ") and str(path) in str(caught.value)
+
+
+def test_left_out_lines_are_counted(tmp_path):
+    path = tmp_path / "phrases.txt"
+    path.write_text("a\n\nb b\na\n\n")
+    assert symbol_lines(str(path), "--phrases", 64) == (["a", "b b"], {"empty": 2, "repeated": 1})
+    path.write_text("")
+    assert symbol_lines(str(path), "--phrases", 64) == ([], {"empty": 0, "repeated": 0})
+
+
+def test_digits_join_only_when_asked(tmp_path):
+    corpus = write_corpus(tmp_path / "c", [document(0, "2026 2026 2026 2027 2028 " * 20)])
+    for flag, size, pieces in (("--split_digits", 272, list("2026")),
+                               ("--nosplit_digits", 276, ["202", "6"])):
+        run(corpus, tmp_path / flag, f"--vocab_size={size}", flag)
+        tokenizer = Tokenizer.load(tmp_path / flag)
+        assert tokenizer.pieces(tokenizer.encode("2026")) == pieces
+
+
+def test_a_long_line_is_cut_and_not_skipped(tmp_path):
+    """SentencePiece leaves lines out that are longer than its limit."""
+    line = "患者每天服用阿司匹林。" * 6_000  # 198 kB in one line
+    corpus = write_corpus(tmp_path / "c", [document(0, line)])
+    run(corpus, tmp_path / "t", "--vocab_size=285", "--split_digits")
+    report = json.loads((tmp_path / "t" / "report.json").read_text())
+    assert report["trained_on"]["skipped_sentences"] == 0
+    assert report["trained_on"]["sentences"] == -(-66_000 // 4096)
+    assert len(Tokenizer.load(tmp_path / "t").encode(line)) <= 3 * 6_000  # of 11 characters

@@ -15,7 +15,8 @@ from maxlm.data.tokenizer import Tokenizer, find_tokenizer
 from tests import token_corpora
 
 SPECIAL = {"bos_token": "<|begin|>", "eos_token": "<|end|>"}
-TEXTS = ["word1 文字一 x", "", "  two  spaces ", "\tdef f():\n\n\treturn 'é'\r\n", "🙂👩‍👩‍👧 𠮷野家",
+TEXTS = ["word1 文字一 x", "", "  two  spaces ", "\tdef f():\n\n\treturn 'é'\r\n", "🙂👩‍👩‍👧",
+         "𠮷野家",
          "<|begin|> <|end|> <0x41>", "，。！１２３　", "\u2581 \0 \ufeff", "2026年11月30日"]
 
 
