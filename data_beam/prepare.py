@@ -147,9 +147,8 @@ def _finish(output: str, keep_stages: bool) -> None:
     """Removes what only a running `prepare` needs."""
     if not output_folder.is_unfinished(output, COMMAND):
         return
-    stages = FileSystems.join(output, "stages")
-    if not keep_stages and FileSystems.exists(stages):
-        files.remove_folder(stages)
+    if not keep_stages:
+        files.remove_folder(FileSystems.join(output, "stages"))
     output_folder.finish(output, COMMAND)
 
 

@@ -4,8 +4,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from apache_beam.io.filesystems import FileSystems
-
 from data_beam.config import RecipeConfig
 from data_beam.process import process
 from data_beam.readers.listing import File, list_files
@@ -56,8 +54,7 @@ def _plan(recipe: RecipeConfig, listing: Sequence[File], rules: Sequence[Rule],
     if manifest.read(output) is not None:
         lines.append("  the corpus is there already: a run compares its recipe and inputs")
         return "\n".join(lines)
-    done = finished(output, ledger.fingerprints(recipe, listing)) if (
-        FileSystems.exists(output)) else {}
+    done = finished(output, ledger.fingerprints(recipe, listing))
     lines.append("  stages:")
     what = {"filter": ", ".join(rule.stage for rule in rules), "report": "report.html, report.json"}
     for stage in ledger.STAGES:

@@ -77,9 +77,10 @@ def remove(paths: list[str]) -> None:
 
 
 def remove_folder(path: str) -> None:
-    """Deletes a folder and what is in it."""
+    """Deletes a folder and what is in it, if it is there: object stores have no empty folders."""
     if is_local(path):
-        shutil.rmtree(path)
+        if os.path.isdir(path):
+            shutil.rmtree(path)
     else:
         remove([entry.path for entry in match(path, "**")])
 

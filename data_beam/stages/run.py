@@ -117,6 +117,4 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
 
 def _clear(temporary: str) -> None:
     for name in _SCRATCH:
-        path = FileSystems.join(temporary, name)
-        if FileSystems.exists(path):
-            files.remove_folder(path)
+        files.remove_folder(FileSystems.join(temporary, name))
