@@ -192,6 +192,9 @@ class RepeatedSentencesTable:
     min_copies: int = setting(20, "copies that are too many", minimum=2)
     min_distance: int = setting(
         1000, "characters between two copies; closer ones (a chorus, a list) count once", minimum=0)
+    max_gap: float = setting(
+        3.0, "longest stretch without the sentence, in units of the mean; longer, and it does not "
+        "run through the whole text", minimum=1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +214,7 @@ class EntropyTable:
     """Bounds of the entropy of characters, for one language."""
 
     min_bits: float | None = _share(3.0, "bits per character, at least")
-    max_bits: float | None = _share(5.6, "bits per character, at most")
+    max_bits: float | None = _share(6.5, "bits per character, at most")
     min_characters: int = setting(200, "shorter texts are not judged", minimum=1)
 
 
@@ -220,7 +223,7 @@ class EntropyConfig:
     """Entropy of the distribution of characters without whitespace."""
 
     en: EntropyTable = setting(EntropyTable(), "English")
-    zh: EntropyTable = setting(EntropyTable(min_bits=4.5, max_bits=10.5), "Chinese")
+    zh: EntropyTable = setting(EntropyTable(min_bits=4.0, max_bits=10.5), "Chinese")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ made of. Two different strings share one with probability 2**-64.
 """
 
 from collections.abc import Sequence
+from operator import mul
 
 import numpy as np
 
@@ -57,16 +58,30 @@ def _mixed(text: str) -> np.ndarray:
     return codes ^ (codes >> np.uint64(31))
 
 
+class _Letters(dict[str, int]):
+    """Character -> its mixed code point."""
+
+    def __missing__(self, character: str) -> int:
+        value = self[character] = int(_mixed(character)[0])
+        return value
+
+
+_letters = _Letters()
+_first_powers = _series(_BASE, _CACHED).tolist()
+
+
 class _WordHashes(dict[str, int]):
     """Word -> its hash; emptied when full."""
 
     def __missing__(self, word: str) -> int:
-        codes = _mixed(word)
-        value = int(np.sum(codes * _powers(np.arange(len(codes))), dtype=np.uint64))
-        if len(word) <= _CACHED:
-            if len(self) >= _CACHE_ENTRIES:
-                self.clear()
-            self[word] = value
+        if len(word) > _CACHED:
+            codes = _mixed(word)
+            return int(np.sum(codes * _powers(np.arange(len(codes))), dtype=np.uint64))
+        if len(self) >= _CACHE_ENTRIES:
+            self.clear()
+        # Integers of Python: an array of five numbers costs more than five of them.
+        value = sum(map(mul, map(_letters.__getitem__, word), _first_powers)) % 2**64
+        self[word] = value
         return value
 
 

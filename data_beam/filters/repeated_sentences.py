@@ -3,16 +3,18 @@
 A scraped novel that ends each chapter with the same advertisement, or with 且听下回分解, escapes
 rules on shares: 20 sentences are nothing in a book. A rule of our own: a sentence of at least
 `min_characters` (whitespace and marks at its end left out) that comes back `min_copies` times, each
-at least `min_distance` characters after the last one counted. So the refrain of a song, whose
-copies stand close together in a short text, and the numbers of a statute's articles (第…条), which
-are short and differ, stay. Thresholds were set on real books and statutes (docs/decisions.md).
+at least `min_distance` characters after the last one counted, and evenly: no stretch of the text
+without it, from its start to its end, is longer than `max_gap` times the mean. So the refrain of a
+song, whose copies stand close together in a short text, the numbers of a statute's articles (第…条),
+which are short and differ, and a clause that some chapters of a code repeat, stay. Thresholds were
+set on real books, manuals and statutes (docs/decisions.md).
 
 `action` says what follows: the document is dropped, or the copies after the first are removed from
 its text (recorded as `repeated_sentences:removed`).
 """
 
 import re
-from collections import Counter
+from itertools import pairwise
 
 from data_beam.config.rule_sets import RepeatedSentencesTable
 from data_beam.filters.table_rule import Failure, TableRule
@@ -29,11 +31,11 @@ class RepeatedSentencesRule(TableRule):
     stage = "repeated_sentences"
 
     def judge(self, view: View, table: RepeatedSentencesTable) -> Failure | None:
-        guilty, copies = _guilty(view.text, table)
+        guilty = _guilty(view.text, table)
         if not guilty:
             return None
-        worst = max(guilty, key=lambda sentence: (copies[sentence], sentence))
-        return "repeated sentence", f"{copies[worst]} copies, limit {table.min_copies} " \
+        worst = max(guilty, key=lambda sentence: (guilty[sentence], sentence))
+        return "repeated sentence", f"{guilty[worst]} copies, limit {table.min_copies} " \
                                     f"{excerpt(worst)}"
 
     def apply(self, document: Document, view: View, table: RepeatedSentencesTable
@@ -41,27 +43,31 @@ class RepeatedSentencesRule(TableRule):
         failure = self.judge(view, table)
         if failure is None or self.config.action == "drop":
             return failure or document
-        guilty, _ = _guilty(view.text, table)
-        text = _without_copies(view.text, guilty)
+        text = _without_copies(view.text, set(_guilty(view.text, table)))
         return document.with_text(text, "repeated_sentences:removed")
 
 
-def _guilty(text: str, table: RepeatedSentencesTable) -> tuple[set[str], Counter[str]]:
+def _guilty(text: str, table: RepeatedSentencesTable) -> dict[str, int]:
     """The sentences that come back too often, and how often each does."""
     if len(text) < (table.min_copies - 1) * table.min_distance:
-        return set(), Counter()
-    last: dict[str, int] = {}
-    copies: Counter[str] = Counter()
+        return {}
+    starts: dict[str, list[int]] = {}
     for match in _SENTENCE.finditer(text):
         if match.end() - match.start() < table.min_characters:
             continue
         sentence = match.group().strip(_EDGE)
-        if sentence not in last or match.start() - last[sentence] >= table.min_distance:
-            last[sentence] = match.start()
-            copies[sentence] += 1
-    return {sentence for sentence, count in copies.items()
-            if count >= table.min_copies
-            and len("".join(sentence.split())) >= table.min_characters}, copies
+        before = starts.setdefault(sentence, [])
+        if not before or match.start() - before[-1] >= table.min_distance:
+            before.append(match.start())
+    guilty: dict[str, int] = {}
+    for sentence, places in starts.items():
+        if (len(places) < table.min_copies
+                or len("".join(sentence.split())) < table.min_characters):
+            continue
+        longest = max(end - start for start, end in pairwise([0, *places, len(text)]))
+        if longest <= table.max_gap * len(text) / (len(places) + 1):
+            guilty[sentence] = len(places)
+    return guilty
 
 
 def _without_copies(text: str, guilty: set[str]) -> str:

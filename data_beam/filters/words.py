@@ -124,6 +124,8 @@ _SPLIT = _contractions()
 
 def _cut(run: str) -> tuple[str, ...]:
     """The words of a run of characters without a space."""
+    if run.isalpha() and run not in _SPLIT and run not in _WHOLE:
+        return (run,)
     if len(run) > _LONG:
         return tuple(re.findall(r"\w+|[^\w\s]", run))
     start, end = 0, len(run)
@@ -219,15 +221,26 @@ def spaced_words(text: str) -> list[str]:
 
 
 _rjieba: Any = None
+_LATIN = re.compile(r"[a-zA-Z0-9]+(?:\.[0-9]+)?%?|[+#&._%-]+|\S")
 
 
 def chinese_words(text: str) -> list[str]:
-    """The words of a Chinese text (rjieba, with the model for unknown words); no whitespace."""
+    """The words of a Chinese text, without whitespace.
+
+    Those of rjieba, with its model for words out of the dictionary; `AB-12`, which it keeps whole,
+    is three words, as in jieba.
+    """
     global _rjieba
     if _rjieba is None:  # its dictionary takes a second to load
         import rjieba
         _rjieba = rjieba
-    return [word for word in _rjieba.cut(text) if not word.isspace()]
+    words: list[str] = []
+    for word in _rjieba.cut(text):
+        if word.isalnum():
+            words.append(word)
+        else:
+            words.extend(_LATIN.findall(word))
+    return words
 
 
 WORDS: dict[str, Callable[[str], list[str]]] = {"en": spaced_words, "zh": chinese_words}
