@@ -61,7 +61,7 @@ setup(
         "orbax-checkpoint>=0.11.20",
         "pyarrow>=16",
         "pypdfium2>=5",
-        "resiliparse>=0.15",
+        "resiliparse>=0.15,<2",
         "rjieba>=0.1.11",
         "scipy>=1.14",
         "sentencepiece>=0.2.1",
