@@ -81,6 +81,8 @@ def write(output: str, kind: str, inputs: Mapping[str, Any], arrays: Mapping[str
     for name, array in arrays.items():
         assert not array.dtype.hasobject, name
     marker = _marker(output)
+    if _is_marked(output, kind):  # a run was stopped here
+        files.remove([entry.path for entry in files.match(output, "unfinished-*")])
     files.write_atomically(marker, output, lambda handle: handle.write(f"{kind}\n".encode()))
     digests = {}
     for name, content in others.items():
