@@ -95,8 +95,8 @@ class ApplyDecisions(beam.DoFn):
 
 def _with_numbers(start: Any, shards: int, **grouped: Any) -> Any:
     """(shard, {name: values}) for every shard, one with no values too."""
-    return ({**grouped, "shard": shard_numbers(start, shards)
-             | "Number as key" >> beam.Map(lambda shard: (shard, None))}
+    return ({**grouped, "shard": start | "All shards" >> beam.FlatMap(
+                lambda _: ((shard, None) for shard in range(shards)))}
             | "Group with numbers" >> beam.CoGroupByKey())
 
 
@@ -201,7 +201,8 @@ def _searches(context: Context, texts: Texts) -> list[Search]:
                      settings.hot_bucket, texts, offsets)]
     if near.split_similarity < 1:
         bands, rows = minhash.choose_bands(near.split_similarity, near.permutations)
-        result.append(Search("split_groups", near.split_similarity, bands, rows, near,
+        with_code = dataclasses.replace(near, code=True)  # it may keep its copies, in one split
+        result.append(Search("split_groups", near.split_similarity, bands, rows, with_code,
                              SimHashConfig(), settings.hot_bucket, texts, offsets))
     return result
 
