@@ -1,0 +1,144 @@
+"""Terms of a dictionary become synonyms: of a language with spaces by word, of Chinese by the
+longest term that fits."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import xxhash
+
+from data_beam.sinks import files
+from maxlm.config.schema import ConfigError
+
+_WORD_CHARACTER = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""A letter or digit of a script that puts spaces between words."""
+
+
+def _is_word_character(character: str) -> bool:
+    return bool(_WORD_CHARACTER.match(character))
+
+
+class Synonyms:
+    """A dictionary.
+
+    Args:
+      terms: synonyms by term.
+    """
+
+    def __init__(self, terms: dict[str, list[str]]):
+        self._synonyms = {term.lower(): synonyms for term, synonyms in terms.items()}
+        by_first: dict[str, set[int]] = {}
+        for term in self._synonyms:
+            by_first.setdefault(term[0], set()).add(len(term))
+        self._lengths = {first: sorted(lengths, reverse=True)
+                         for first, lengths in by_first.items()}
+        firsts = {form for first in by_first for form in (first, first.upper()) if len(form) == 1}
+        self._first = re.compile(f"[{''.join(map(re.escape, sorted(firsts)))}]")
+
+    def find(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
+        """Start, end and synonyms of each term, from left to right, the longest at each place.
+
+        A term that begins or ends with a letter of a script with spaces stands between words; case
+        does not matter.
+        """
+        position = 0
+        while match := self._first.search(text, position):
+            start = match.start()
+            position = start + 1
+            for length in self._lengths.get(match[0].lower(), ()):
+                term = text[start:start + length]
+                synonyms = self._synonyms.get(term.lower())
+                if synonyms and self._stands_alone(text, start, start + length):
+                    yield start, start + length, synonyms
+                    position = start + length
+                    break
+
+    @staticmethod
+    def _stands_alone(text: str, start: int, end: int) -> bool:
+        for inside, outside in ((start, start - 1), (end - 1, end)):
+            if 0 <= outside < len(text) and _is_word_character(text[inside]) and (
+                    _is_word_character(text[outside])):
+                return False
+        return True
+
+    def substitute(self, text: str, share: float, key: str) -> tuple[str, int]:
+        """The text with a share of its terms replaced, and how many were.
+
+        Args:
+          text: any.
+          share: of the terms, on average.
+          key: decides, with the place of a term, whether it is replaced and by what.
+        """
+        parts, position, count = [], 0, 0
+        for start, end, synonyms in self.find(text):
+            draw = xxhash.xxh3_64_intdigest(f"{key}\0{start}".encode())
+            if (draw >> 32) >= share * 2**32:
+                continue
+            synonym = synonyms[(draw & 0xFFFFFFFF) % len(synonyms)]
+            parts += [text[position:start], _cased_like(text[start:end], synonym)]
+            position, count = end, count + 1
+        return "".join(parts) + text[position:], count
+
+
+def _cased_like(term: str, synonym: str) -> str:
+    """The synonym with a capital, or in capitals, where the term has them."""
+    if len(term) > 1 and term.isupper():
+        return synonym.upper()
+    return synonym[:1].upper() + synonym[1:] if term[:1].isupper() else synonym
+
+
+def load(path: str, field: str) -> Synonyms:
+    """A dictionary from a file.
+
+    - `.tsv`: a term, then its synonyms, tabs between; empty lines and those that begin with `#`
+      are left out.
+    - `.json`: an object with a list of synonyms by term.
+
+    Args:
+      path: of the file, on any file system that Beam knows.
+      field: dotted name of the setting, for messages.
+
+    Raises:
+      ConfigError: no such file, another form, a term without a synonym or given twice, or no term.
+    """
+    where = f"{field}: {path}"
+    try:
+        text = files.read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{where}: is not UTF-8 ({error.reason} at byte {error.start})") from None
+    except Exception as error:  # each file system has its own
+        raise ConfigError(f"{where}: cannot be read: {error}") from None
+    terms: dict[str, list[str]] = {}
+    for place, term, synonyms in _entries(path, text, where):
+        term = term.strip()
+        others = list(dict.fromkeys(s.strip() for s in synonyms if s.strip() and
+                                    s.strip().lower() != term.lower()))
+        if not term or not others:
+            raise ConfigError(f"{place}: {term!r} has no synonym other than itself")
+        if term.lower() in terms:
+            raise ConfigError(f"{place}: {term!r} is given twice; put its synonyms together")
+        terms[term.lower()] = others
+    if not terms:
+        raise ConfigError(f"{where}: holds no term")
+    return Synonyms(terms)
+
+
+def _entries(path: str, text: str, where: str) -> Iterator[tuple[str, str, list[str]]]:
+    if path.endswith(".tsv"):
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip() and not line.startswith("#"):
+                term, *synonyms = line.split("\t")
+                yield f"{where}, line {number}", term, synonyms
+        return
+    if not path.endswith(".json"):
+        raise ConfigError(f"{where}: must end in .tsv or .json")
+    try:
+        table = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ConfigError(f"{where}: is not valid JSON: {error}") from None
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where}: must hold an object: term -> list of synonyms")
+    for term, synonyms in table.items():
+        if not (isinstance(synonyms, list) and all(isinstance(s, str) for s in synonyms)):
+            raise ConfigError(f"{where}: {term!r} must have a list of texts")
+        yield where, term, synonyms
