@@ -23,8 +23,8 @@ class ExtractConfig:
     min_block_links: int = setting(
         3, "html, resiliparse: blocks of fewer links are no menu", minimum=1)
     boilerplate_lines: bool = setting(
-        True, "html: leave out lines that are nothing but a known marker (版权所有, 上一篇, 责任编辑, "
-        "share this, all rights reserved, cookie notices)")
+        True, "html: leave out lines that are nothing but a known marker (版权所有, 上一篇, "
+        "责任编辑, share this, all rights reserved, cookie notices)")
     max_boilerplate_characters: int = setting(
         200, "html: a longer line is never taken for a marker", minimum=1)
     repeated_edge_lines: bool = setting(

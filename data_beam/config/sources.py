@@ -4,18 +4,25 @@ import dataclasses
 
 from maxlm.config.schema import ConfigError, setting
 
-FORMATS = ("text", "markdown", "html", "jsonl", "json", "sqlite", "python", "docstrings",
-           "package_description")
+FORMATS = ("text", "markdown", "html", "pdf", "epub", "jsonl", "json", "sqlite", "parquet", "warc",
+           "code", "python", "docstrings", "package_description")
 """How the bytes of a file become records:
 
-- `text`, `markdown`, `html`, `python`: the file is one document.
+- `text`, `markdown`, `html`, `pdf`, `epub`, `python`: the file is one document.
+- `code`: the file is one document, in the programming language of its name.
 - `jsonl`: one JSON object (or string) a line. `json`: one array of them. `sqlite`: one row of
-  `query` a document.
+  `query` a document. `parquet`: one row.
+- `warc`: a web archive; an HTML page that was fetched (WARC) or its text (WET) a document.
 - `docstrings`: the docstrings of a Python file, as one document.
 - `package_description`: the long description in a package's METADATA file.
 
-Compression (gzip, zstd) is recognised by content for every format but `sqlite`.
+Compression (gzip, bzip2, zstd) is recognised by content for every format but `sqlite` and
+`parquet`.
 """
+
+BINARY_FORMATS = ("pdf", "epub")
+"""Formats whose records are bytes."""
+FORMATS_WITH_FIELDS = ("jsonl", "json", "sqlite", "parquet")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,10 +37,13 @@ class InputConfig:
     exclude: tuple[str, ...] = setting((), "globs of relative paths to leave out; * crosses /")
     prefix: str = setting("", "put before relative paths, to tell two roots apart")
     licence: str = setting("", "SPDX licence of these files; empty takes the source's")
-    text_field: str = setting("text", "jsonl, json, sqlite: field that holds the text")
-    licence_field: str = setting("", "jsonl, json, sqlite: field that holds a record's licence")
-    domain_field: str = setting("", "jsonl, json, sqlite: field that holds a record's domain")
-    url_field: str = setting("", "jsonl, json, sqlite: field that becomes the document's path")
+    text_field: str = setting("text", "jsonl, json, sqlite, parquet: field that holds the text")
+    licence_field: str = setting(
+        "", "jsonl, json, sqlite, parquet: field that holds a record's licence")
+    domain_field: str = setting(
+        "", "jsonl, json, sqlite, parquet: field that holds a record's domain")
+    url_field: str = setting(
+        "", "jsonl, json, sqlite, parquet: field that becomes the document's path")
     query: str = setting("", "sqlite: SELECT with an ORDER BY whose columns are the fields")
 
     def check(self, path: str) -> None:
@@ -41,7 +51,7 @@ class InputConfig:
             raise ConfigError(f"{path}: root and pattern must not be empty")
         if (self.format == "sqlite") != bool(self.query):
             raise ConfigError(f"{path}.query: must be set for format 'sqlite' and for no other")
-        if self.format not in ("jsonl", "json", "sqlite"):
+        if self.format not in FORMATS_WITH_FIELDS:
             for name in ("licence_field", "domain_field", "url_field"):
                 if getattr(self, name):
                     raise ConfigError(

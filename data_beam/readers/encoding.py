@@ -12,6 +12,7 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"),
          (codecs.BOM_UTF16_BE, "utf-16-be"))
 _META = re.compile(rb"<meta[^>]{0,512}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{2,40})",
                    re.IGNORECASE)
+_XML = re.compile(rb"\s*<\?xml\s[^>]{0,256}?encoding\s*=\s*[\"']([A-Za-z0-9_:.-]{2,40})[\"']")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _META_BYTES = 4096
 _SNIFF_BYTES = 1 << 16
@@ -53,11 +54,12 @@ def decode(data: bytes, header: str = "", html: bool = False) -> tuple[str, str]
     Args:
       data: the whole document.
       header: the encoding the transport declared (HTTP, WARC), if any.
-      html: look for `<meta charset>` in the first 4096 bytes too.
+      html: look for an XML declaration and `<meta charset>` in the first 4096 bytes too.
 
     Returns:
       The text without byte order mark, and the Python name of the encoding. The candidates, the
-      first that decodes every byte winning: byte order mark, header, meta, UTF-8, sniffed.
+      first that decodes every byte winning: byte order mark, header, XML declaration, meta,
+      UTF-8, sniffed.
 
     Raises:
       Undecodable: binary content, or no candidate decodes every byte.
@@ -73,7 +75,7 @@ def decode(data: bytes, header: str = "", html: bool = False) -> tuple[str, str]
         raise Undecodable("binary content", f"starts with {data[:8]!r}")
     candidates = [header]
     if html:
-        found = _META.search(data[:_META_BYTES])
+        found = _XML.match(data) or _META.search(data[:_META_BYTES])
         candidates.append(found.group(1).decode("ascii") if found else "")
     candidates.append("utf-8")
     failures = []

@@ -1,6 +1,8 @@
 """Bytes of a file through Beam's file systems, decompressed by content, in bounded memory."""
 
+import bz2
 import dataclasses
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
@@ -15,6 +17,9 @@ ZSTD_READ_BYTES = 1 << 12
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+# With the first block's or the end's mark: three letters alone may begin a text.
+BZIP2_MAGIC = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
+_GZIP_MEMBER = b"\x1f\x8b\x08"
 
 
 class DamagedFile(Exception):
@@ -25,37 +30,84 @@ class DamagedFile(Exception):
         self.reason, self.detail = reason, detail
 
 
+@dataclasses.dataclass(frozen=True)
+class Gap:
+    """A place where compressed bytes were corrupt and reading went on behind them."""
+
+    reason: str
+    detail: str
+
+
 def open_raw(path: str) -> BinaryIO:
     """The file's own bytes, never decompressed by Beam."""
     return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
-def _gzip(head: bytes, handle: "_Told") -> Iterator[bytes]:
+def _gzip(head: bytes, handle: "_Told", over_gaps: bool) -> Iterator[bytes | Gap]:
     """Inflates a gzip file of one or more members; zlib checks each member's CRC and length."""
-    pending, position = head, 0
+    pending, position = head, len(head)
     decoder: Any = zlib.decompressobj(wbits=31)
+    begun_before = False  # the member, before the bytes now pending
     while True:
         try:
             chunk = decoder.decompress(pending, READ_BYTES)
         except zlib.error as error:
-            raise DamagedFile("corrupt gzip", f"near compressed byte {position}: {error}") from None
-        if chunk:
-            yield chunk
-        if decoder.eof:
-            pending = (decoder.unused_data or handle.read(READ_BYTES)).lstrip(b"\0")
-            while not pending:  # gzip allows zero padding after a member.
+            detail = f"near compressed byte {position - len(pending)}: {error}"
+            if not over_gaps:
+                raise DamagedFile("corrupt gzip", detail) from None
+            yield Gap("corrupt gzip", detail)
+            found = pending.find(_GZIP_MEMBER, 0 if begun_before else 1)
+            while found < 0:
                 block = handle.read(READ_BYTES)
                 if not block:
                     return
-                pending = block.lstrip(b"\0")
-            decoder = zlib.decompressobj(wbits=31)
+                position += len(block)
+                pending = pending[-2:] + block
+                found = pending.find(_GZIP_MEMBER)
+            pending = pending[found:]
+            decoder, begun_before = zlib.decompressobj(wbits=31), False
             continue
+        if chunk:
+            yield chunk
+        if decoder.eof:
+            pending = decoder.unused_data.lstrip(b"\0")  # gzip allows zero padding after a member
+            while not pending:
+                block = handle.read(READ_BYTES)
+                if not block:
+                    return
+                position += len(block)
+                pending = block.lstrip(b"\0")
+            decoder, begun_before = zlib.decompressobj(wbits=31), False
+            continue
+        begun_before = True
         pending = decoder.unconsumed_tail
         if not pending and not chunk:
             pending = handle.read(READ_BYTES)
             position += len(pending)
             if not pending:
                 raise DamagedFile("truncated gzip", "the file ends before its checksum")
+
+
+def _bzip2(head: bytes, handle: "_Told") -> Iterator[bytes]:
+    """Decompresses a bzip2 file of one or more streams; each block's CRC is checked."""
+    pending, position = head, len(head)
+    while pending:
+        decoder = bz2.BZ2Decompressor()
+        while not decoder.eof:
+            if decoder.needs_input and not pending:
+                pending = handle.read(READ_BYTES)
+                position += len(pending)
+                if not pending:
+                    raise DamagedFile("truncated bzip2", "the file ends before its checksum")
+            try:
+                chunk = decoder.decompress(pending, READ_BYTES)
+            except (OSError, ValueError) as error:
+                raise DamagedFile(
+                    "corrupt bzip2", f"near compressed byte {position}: {error}") from None
+            pending = b""  # what is left of it is kept inside
+            if chunk:
+                yield chunk
+        pending = decoder.unused_data or handle.read(READ_BYTES)
 
 
 def _zstd(head: bytes, handle: "_Told") -> Iterator[bytes]:
@@ -98,6 +150,28 @@ class _Told:
         return data
 
 
+def chunks_and_gaps(path: str, at: Callable[[int], None] = lambda position: None,
+                    over_gaps: bool = True) -> Iterator[bytes | Gap]:
+    """`chunks`, but a corrupt member of a gzip file of many is no end: a `Gap` stands for it.
+
+    Raises:
+      DamagedFile: the file ends too early, or is corrupt where there is no telling how to go on.
+    """
+    with open_raw(path) as raw:
+        handle = _Told(raw, at)
+        head = handle.read(READ_BYTES)
+        if head.startswith(GZIP_MAGIC):
+            yield from _gzip(head, handle, over_gaps)
+        elif head.startswith(ZSTD_MAGIC):
+            yield from _zstd(head, handle)
+        elif BZIP2_MAGIC.match(head):
+            yield from _bzip2(head, handle)
+        else:
+            while head:
+                yield head
+                head = handle.read(READ_BYTES)
+
+
 def chunks(path: str, at: Callable[[int], None] = lambda position: None) -> Iterator[bytes]:
     """Decompressed pieces of a file.
 
@@ -108,17 +182,9 @@ def chunks(path: str, at: Callable[[int], None] = lambda position: None) -> Iter
     Raises:
       DamagedFile: after the pieces that could be had.
     """
-    with open_raw(path) as raw:
-        handle = _Told(raw, at)
-        head = handle.read(READ_BYTES)
-        if head.startswith(GZIP_MAGIC):
-            yield from _gzip(head, handle)
-        elif head.startswith(ZSTD_MAGIC):
-            yield from _zstd(head, handle)
-        else:
-            while head:
-                yield head
-                head = handle.read(READ_BYTES)
+    for piece in chunks_and_gaps(path, at, over_gaps=False):
+        assert isinstance(piece, bytes)
+        yield piece
 
 
 def read_all(path: str, limit: int) -> bytes | None:

@@ -4,7 +4,18 @@ import email.message
 
 import pytest
 
-from data_beam.extract.text import ExtractionError, extract
+from data_beam.config import ExtractConfig
+from data_beam.extract import text as extraction
+from data_beam.extract.text import ExtractionError
+from data_beam.records import Origin, Record
+
+
+def extract(format: str, text: str = "", data: bytes = b"", limit: int = 10**7,
+            **options) -> tuple[str, tuple[str, ...]]:
+    """Text of a record and what was done, with some options of extraction set."""
+    record = Record(Origin("s", "p"), text, format, "general", "CC0-1.0", "", "", (), data)
+    return extraction.extract(record, ExtractConfig(**options), limit)
+
 
 PAGE = """<!DOCTYPE html><html><head><title>Tea</title><style>p { color: red }</style>
 <script>var tracking = "script text";</script></head><body>

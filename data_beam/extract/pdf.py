@@ -1,0 +1,172 @@
+"""Text of a PDF file, by PDFium."""
+
+import ctypes
+import threading
+import time
+from typing import Any
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from data_beam.config import ExtractConfig
+from data_beam.extract import garbled, pdf_edges, pdf_layout, pdf_paragraphs
+from data_beam.extract.errors import ExtractionError, NoText
+from data_beam.extract.pdf_layout import Span
+
+_LOCK = threading.Lock()
+"""PDFium must not be called by two threads at once, and Beam's workers have several."""
+_MAX_PAGE_CHARACTERS = 200_000
+_FIXED_PITCH = 1
+_ROTATED = 0.1
+_LINE_END_HYPHEN = (0x02, 0xAD, 0xFFFE)
+# Bullets of the fonts Symbol and Wingdings, which have no Unicode.
+_SYMBOLS = {0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "▶", 0xF0FC: "✓", 0xF02D: "-", 0xF076: "❖"}
+
+
+class _TextPage:
+    """The characters of a page as spans."""
+
+    def __init__(self, handle: Any):
+        self._handle = handle
+        self.unmapped = 0
+        self._box = pdfium.FS_RECTF()
+        self._flags = ctypes.c_int()
+
+    def _style(self, index: int) -> tuple[float, bool, bool]:
+        """Font size, whether of fixed pitch, whether rotated."""
+        pdfium.FPDFText_GetFontInfo(self._handle, index, None, 0, self._flags)
+        angle = pdfium.FPDFText_GetCharAngle(self._handle, index)
+        rotated = _ROTATED < angle < 6.2832 - _ROTATED
+        return (pdfium.FPDFText_GetFontSize(self._handle, index),
+                bool(self._flags.value & _FIXED_PITCH), rotated)
+
+    def spans(self) -> list[Span]:
+        handle, box = self._handle, self._box
+        count = min(pdfium.FPDFText_CountChars(handle), _MAX_PAGE_CHARACTERS)
+        get_unicode, get_box = pdfium.FPDFText_GetUnicode, pdfium.FPDFText_GetLooseCharBox
+        has_no_unicode = pdfium.FPDFText_HasUnicodeMapError
+        result: list[Span] = []
+        letters: list[str] = []
+        x0 = x1 = y0 = y1 = 0.0
+        first = 0
+
+        def finish() -> None:
+            text = "".join(letters).rstrip(" ")
+            letters.clear()
+            if text:
+                size, fixed, rotated = self._style(first)
+                if not rotated:
+                    result.append(Span(text, x0, x1, y0, y1, size or y1 - y0, fixed))
+
+        for index in range(count):
+            code = get_unicode(handle, index)
+            if code in (0x0A, 0x0D):
+                finish()
+                continue
+            if code in (0x20, 0x09, 0xA0):
+                if letters:
+                    letters.append(" ")
+                continue
+            if not get_box(handle, index, box):
+                continue
+            left, right, bottom, top = box.left, box.right, box.bottom, box.top
+            if letters:
+                height = y1 - y0
+                overlap = min(top, y1) - max(bottom, y0)
+                if (overlap < 0.5 * min(height, top - bottom) or left < x1 - height
+                        or left > x1 + pdf_layout.SPAN_GAP * height):
+                    finish()
+            if letters:
+                x0, x1 = min(x0, left), max(x1, right)
+                y0, y1 = min(y0, bottom), max(y1, top)
+            else:
+                x0, x1, y0, y1, first = left, right, bottom, top, index
+            if code in _LINE_END_HYPHEN:
+                letters.append("\xad")
+                continue
+            if code in _SYMBOLS:
+                letters.append(_SYMBOLS[code])
+                continue
+            if has_no_unicode(handle, index) == 1:
+                self.unmapped += 1
+            letters.append(chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000
+                           else "\ufffd")
+        finish()
+        return result
+
+
+def _pages(data: bytes, config: ExtractConfig) -> tuple[list[list[Span]], int]:
+    """Spans by page, and how many characters have no Unicode."""
+    began = time.monotonic()
+    try:
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD or "assword" in str(error):
+            raise ExtractionError("encrypted PDF", "it needs a password") from None
+        raise ExtractionError("damaged PDF", str(error)) from None
+    try:
+        count = len(document)
+        if count > config.max_pages:
+            raise ExtractionError("too many pages", f"{count}, more than {config.max_pages}")
+        pages, damaged, unmapped = [], 0, 0
+        for number in range(count):
+            if time.monotonic() - began > config.max_seconds:
+                raise ExtractionError("took too long", f"{config.max_seconds:g} s passed at page "
+                                                       f"{number + 1} of {count}")
+            try:
+                page = document[number]
+                text_page = page.get_textpage()
+            except pypdfium2.PdfiumError:
+                damaged += 1
+                continue
+            reader = _TextPage(text_page.raw)
+            pages.append(reader.spans())
+            unmapped += reader.unmapped
+            text_page.close()
+            page.close()
+        if damaged or not count:
+            raise ExtractionError("damaged PDF", f"{damaged} of {count} pages cannot be loaded")
+        return pages, unmapped
+    finally:
+        document.close()
+
+
+def text(data: bytes, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
+    """Paragraphs of a PDF file in reading order.
+
+    Columns are read one after the other, running headers, footers and page numbers left out, lines
+    joined to paragraphs (Chinese without a space) and words divided at a line's end put together.
+    Text that stands across (at an angle) is left out.
+
+    Args:
+      data: the file.
+      config: what to leave out, and when to give up.
+
+    Returns:
+      The text, and the names of what was done.
+
+    Raises:
+      ExtractionError: a file that is damaged or encrypted, has too many pages or takes too long.
+      NoText: no text but pictures of it, or characters that have no Unicode.
+    """
+    with _LOCK:
+        pages, unmapped = _pages(data, config)
+    done = ["extract:pdf"]
+    if not any(pages):
+        raise NoText("no text layer", f"{len(pages)} pages")
+    if config.repeated_edge_lines:
+        pages, left_out = pdf_edges.without_edges(pages)
+        if left_out:
+            done.append("page_edges")
+    regions, tables = [], 0
+    for spans in pages:
+        for region in pdf_layout.regions_of(spans):
+            region.rows, garbled_tables = pdf_layout.mark_tables(
+                region.rows, config.drop_garbled_tables)
+            tables += garbled_tables
+            regions.append(region)
+    if tables:
+        done.append(f"garbled_tables={tables}")
+    result = pdf_paragraphs.text_of(regions)
+    garbled.check(result, config.max_garbled_fraction, unmapped)
+    return result, tuple(done)

@@ -1,0 +1,131 @@
+"""The HTTP response in a WARC record."""
+
+import dataclasses
+import re
+import zlib
+
+import zstandard
+
+_STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})\b")
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{2,40})", re.IGNORECASE)
+_CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+HTML_TYPES = ("text/html", "application/xhtml+xml")
+
+
+class BadResponse(Exception):
+    """The bytes are no HTTP response, or its body cannot be decoded."""
+
+    def __init__(self, reason: str, detail: str):
+        super().__init__(f"{reason}: {detail}")
+        self.reason, self.detail = reason, detail
+
+
+@dataclasses.dataclass(frozen=True)
+class Response:
+    """A response with its body as sent."""
+
+    status: int
+    headers: dict[str, str]
+    """By lower-case name; of a repeated one the last."""
+    body: bytes
+
+
+def parse_headers(block: bytes) -> dict[str, str]:
+    """Header fields by lower-case name; a line that is none is passed over."""
+    headers: dict[str, str] = {}
+    name = ""
+    for line in block.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"):
+        if line[:1] in (" ", "\t") and name:  # an old way to continue the line before
+            headers[name] += " " + line.strip()
+            continue
+        name, colon, value = line.partition(":")
+        name = name.strip().lower() if colon else ""
+        if name:
+            headers[name] = value.strip()
+    return headers
+
+
+def parse_response(block: bytes) -> Response:
+    """Splits a response into status, headers and body.
+
+    Raises:
+      BadResponse: there is no status line.
+    """
+    status = _STATUS.match(block)
+    if not status:
+        raise BadResponse("invalid HTTP", f"starts with {block[:20]!r}")
+    end = _HEAD_END.search(block)
+    head, body = (block[:end.start()], block[end.end():]) if end else (block, b"")
+    return Response(int(status.group(1)), parse_headers(head.partition(b"\n")[2]), body)
+
+
+def media_type(content_type: str) -> tuple[str, str]:
+    """The media type in lower case, and the charset ("" when none is given)."""
+    charset = _CHARSET.search(content_type)
+    return content_type.partition(";")[0].strip().lower(), charset.group(1) if charset else ""
+
+
+def _dechunked(body: bytes) -> bytes:
+    """A chunked body put together (RFC 9112, 7.1); as it is when it is not chunked after all."""
+    parts, position = [], 0
+    while True:
+        size = _CHUNK_SIZE.match(body, position)
+        if not size:
+            if position == 0:
+                return body  # the archiver undid it and left the header
+            raise BadResponse("invalid HTTP", f"no chunk size at byte {position} of the body")
+        length = int(size.group(1), 16)
+        if length == 0:
+            return b"".join(parts)
+        part = body[size.end():size.end() + length]
+        if len(part) < length:
+            raise BadResponse("invalid HTTP", "the body ends inside a chunk")
+        parts.append(part)
+        position = size.end() + length
+        position += 2 if body[position:position + 2] == b"\r\n" else 1
+
+
+def _inflated(body: bytes, limit: int, wbits: int) -> bytes:
+    decoder = zlib.decompressobj(wbits)
+    try:
+        data = decoder.decompress(body, limit + 1)
+    except zlib.error as error:
+        raise BadResponse("invalid HTTP", f"the compressed body is corrupt: {error}") from None
+    if len(data) <= limit and not decoder.eof:
+        raise BadResponse("invalid HTTP", "the compressed body ends too early")
+    return data
+
+
+def decoded_body(response: Response, limit: int) -> bytes | None:
+    """The body without transfer and content encoding, None when it passes `limit` bytes.
+
+    Archivers often undo an encoding and leave its header: a body that does not start as the
+    encoding does is taken as it is.
+
+    Raises:
+      BadResponse: an encoding that is not known, or a body that is not whole.
+    """
+    body = response.body
+    if "chunked" in response.headers.get("transfer-encoding", "").lower():
+        body = _dechunked(body)
+    coding = response.headers.get("content-encoding", "").strip().lower()
+    if coding in ("gzip", "x-gzip"):
+        if body.startswith(b"\x1f\x8b"):
+            body = _inflated(body, limit, 31)
+    elif coding == "deflate":
+        if body[:1] == b"\x78" and int.from_bytes(body[:2], "big") % 31 == 0:
+            body = _inflated(body, limit, 15)
+        elif not body.lstrip().startswith(b"<"):
+            body = _inflated(body, limit, -15)  # some servers send it without zlib's header
+    elif coding == "zstd":
+        if body.startswith(b"\x28\xb5\x2f\xfd"):
+            try:
+                with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(body) as got:
+                    body = got.read(limit + 1)
+            except zstandard.ZstdError as error:
+                raise BadResponse(
+                    "invalid HTTP", f"the compressed body is corrupt: {error}") from None
+    elif coding not in ("", "identity", "none") and not body.lstrip().startswith(b"<"):
+        raise BadResponse("unknown content encoding", coding[:40])
+    return body if len(body) <= limit else None
