@@ -5,6 +5,9 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 TEST = [
+    "gcp-storage-emulator>=2022.6.11",
+    "google-cloud-dataflow-client>=0.13,<0.14",
+    "google-cloud-storage>=2.18",
     "datasketch>=1.6",  # MinHash to compare with
     "hypothesis>=6.100",
     "pyright[nodejs]>=1.1.380",
