@@ -1,0 +1,44 @@
+"""A source made of a folder with files of any known format, told apart by their names."""
+
+from data_beam.config import InputConfig, SourceConfig
+from data_beam.sinks import files
+from maxlm.config.schema import ConfigError
+
+FORMATS = {
+    "html": "html", "htm": "html", "md": "markdown", "txt": "text", "pdf": "pdf", "epub": "epub",
+    "jsonl": "jsonl", "parquet": "parquet", "warc": "warc", "wet": "warc",
+}
+"""Suffix of a name -> format of the file."""
+COMPRESSED = ("", ".gz", ".bz2", ".zst")
+"""What may follow the suffix: compression is recognised by content."""
+
+
+def raw_folder(root: str, name: str = "raw", domain: str = "general",
+               licence: str = "unknown") -> SourceConfig:
+    """All files below a folder whose names end in a suffix of `FORMATS`, compressed or not.
+
+    Records of jsonl and Parquet hold their text in the field `text`.
+
+    Args:
+      root: the folder, on any file system that Beam knows.
+      name: of the source.
+      domain: of its documents.
+      licence: of documents that do not say.
+
+    Raises:
+      ConfigError: no such file is there.
+    """
+    try:
+        found = [entry.path.lower() for entry in files.match(root, "**")]
+    except Exception as error:  # Beam wraps each file system's own errors in its own.
+        raise ConfigError(f"cannot list {root}: {error}") from None
+    inputs = []
+    for suffix, format in FORMATS.items():
+        for compression in COMPRESSED:
+            if any(path.endswith(f".{suffix}{compression}") for path in found):
+                inputs.append(InputConfig(root, f"**.{suffix}{compression}", format))
+    if not inputs:
+        raise ConfigError(
+            f"{root}: no file there ends in one of {', '.join('.' + s for s in FORMATS)} "
+            "(compressed or not); name your folder after the recipe, as in --config=FILE.py:FOLDER")
+    return SourceConfig(name, domain, licence, tuple(inputs))
