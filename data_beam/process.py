@@ -9,7 +9,18 @@ from data_beam.records import DeadLetter, Document, Dropped, Record, text_sha256
 
 def process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadLetter:
     """A clean document, not yet judged by any rule, or why it has no text or is not of its format.
+
+    A library that fails on a record makes it a dead letter; a disk that fails is raised.
     """
+    try:
+        return _process(record, recipe)
+    except OSError:
+        raise
+    except Exception as error:
+        return DeadLetter(record.origin, "extract", "failed", f"{type(error).__name__}: {error}")
+
+
+def _process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadLetter:
     try:
         text, extracted = extract(record, recipe.extract, recipe.limits.max_record_bytes)
     except ExtractionError as error:
