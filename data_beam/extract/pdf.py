@@ -1,6 +1,7 @@
 """Text of a PDF file, by PDFium."""
 
 import ctypes
+import re
 import threading
 import time
 from typing import Any
@@ -17,6 +18,8 @@ _LOCK = threading.Lock()
 """PDFium must not be called by two threads at once, and Beam's workers have several."""
 _MAX_PAGE_CHARACTERS = 200_000
 _FIXED_PITCH = 1
+# Fonts whose descriptor does not say so, the 14 standard ones among them.
+_FIXED_NAME = re.compile(rb"Courier|Mono|Consol|Menlo|Typewriter|CMTT|SFTT", re.IGNORECASE)
 _ROTATED = 0.1
 _LINE_END_HYPHEN = (0x02, 0xAD, 0xFFFE)
 # Bullets of the fonts Symbol and Wingdings, which have no Unicode.
@@ -31,14 +34,17 @@ class _TextPage:
         self.unmapped = 0
         self._box = pdfium.FS_RECTF()
         self._flags = ctypes.c_int()
+        self._name = ctypes.create_string_buffer(100)
 
     def _style(self, index: int) -> tuple[float, bool, bool]:
         """Font size, whether of fixed pitch, whether rotated."""
-        pdfium.FPDFText_GetFontInfo(self._handle, index, None, 0, self._flags)
+        self._flags.value, self._name.value = 0, b""
+        pdfium.FPDFText_GetFontInfo(self._handle, index, self._name, len(self._name), self._flags)
+        fixed = self._flags.value & _FIXED_PITCH or _FIXED_NAME.search(self._name.value)
         angle = pdfium.FPDFText_GetCharAngle(self._handle, index)
         rotated = _ROTATED < angle < 6.2832 - _ROTATED
         return (pdfium.FPDFText_GetFontSize(self._handle, index),
-                bool(self._flags.value & _FIXED_PITCH), rotated)
+                bool(fixed), rotated)
 
     def spans(self) -> list[Span]:
         handle, box = self._handle, self._box

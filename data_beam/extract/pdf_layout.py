@@ -181,22 +181,22 @@ def regions_of(spans: Sequence[Span]) -> list[Region]:
 def mark_tables(rows: list[Row], drop_garbled: bool) -> tuple[list[Row], int]:
     """Marks rows of tables, and leaves out tables whose cells do not line up.
 
-    A table is a run of at least 3 rows of at least 3 cells. A cell lines up when its left edge,
-    right edge or middle is where a cell of the row above or below has it. Below 0.7 of them the
-    text of the cells comes in no order that could be read.
+    A table is a run of at least 3 rows of at least 3 cells, with rows of 2 before or after. A cell
+    lines up when its left edge, right edge or middle is where a cell of the row above or below has
+    it. Below 0.7 of them the text of the cells comes in no order that could be read.
 
     Returns:
       The rows that stay, and how many tables went.
     """
     kept: list[Row] = []
     dropped, begin = 0, 0
-    is_row = [_is_table_row(row) for row in rows] + [False]
+    cells = [len(_cells(row)) if len(row.spans) > 1 else 1 for row in rows]
     while begin < len(rows):
         end = begin
-        while is_row[end]:
+        while end < len(rows) and cells[end] > 1:
             end += 1
         block = rows[begin:end]
-        if len(block) < _MIN_TABLE_ROWS:
+        if sum(count >= _MIN_TABLE_CELLS for count in cells[begin:end]) < _MIN_TABLE_ROWS:
             end = max(end, begin + 1)
             kept += rows[begin:end]
         elif drop_garbled and _aligned(block) < _MIN_ALIGNED:
@@ -217,10 +217,6 @@ def _cells(row: Row) -> list[tuple[float, float]]:
         else:
             cells.append((span.x0, span.x1))
     return cells
-
-
-def _is_table_row(row: Row) -> bool:
-    return len(row.spans) >= _MIN_TABLE_CELLS and len(_cells(row)) >= _MIN_TABLE_CELLS
 
 
 def _aligned(block: Sequence[Row]) -> float:

@@ -15,7 +15,7 @@ _BULLET = re.compile(r"(?:[•●○◦▪■□◆▶►‣⁃∙·※*]|[-–�
 _SIGNS = "•●○◦▪■□◆▶►‣⁃∙※"
 _SENTENCE_END = tuple(".!?:;。！？：；…”\"')）")
 _HYPHENS = ("-", "\u2010", "\xad")
-_LEFT = re.compile(r"(.?)(\w+)[-\u2010\xad]$")
+_LEFT = re.compile(r"(?:^|(\W))(\w+)[-\u2010\xad]$")
 _RIGHT = re.compile(r"\w+")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _SHORT = 0.25
@@ -103,7 +103,7 @@ def _continues(paragraph: _Paragraph, row: Row, pitch: float, left: float, right
         return False
     if row.x0 < above.x0 - indent and len(paragraph.rows) > 1:
         return False
-    return above.x1 > right - _SHORT * (right - left)
+    return above.text.endswith(_HYPHENS) or above.x1 > right - _SHORT * (right - left)
 
 
 def _goes_on(paragraph: _Paragraph, row: Row, right: float, left: float) -> bool:

@@ -1,0 +1,259 @@
+"""PDF to text: reading order, paragraphs, what surrounds the text, and files that hold none."""
+
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_beam.config import ExtractConfig
+from data_beam.extract import pdf
+from data_beam.extract.errors import ExtractionError, NoText
+from data_beam.extract.garbled import check
+from data_beam.extract.pdf_paragraphs import Words
+from tests.data_beam.pdf_files import CHINESE, HEIGHT, WIDTH, both, lines, make, wrapped
+
+ENGLISH = ("Tea was first drunk in China, and spread along the trade routes to the whole of Asia. "
+           "Merchants carried it in bricks over the mountains, and monks drank it to stay awake "
+           "through long nights of meditation. By the ninth century a poet had written a whole "
+           "book about how the leaves are grown, dried and brewed.")
+SECOND = ("Coffee came from another continent, and for some hundred years the two drinks shared "
+          "the same ports and the same warehouses. Prices were posted every morning on a board "
+          "beside the harbour, where clerks copied them into their books before breakfast was served.")
+HAN = ("茶起源于中国，后来传到世界各地，成为人们日常的饮料。商人把茶压成砖，翻过高山运到草原；"
+       "僧人饮茶，以便在长夜里保持清醒。到了九世纪，已经有诗人写了一整本书，讲怎样种茶、焙茶和煮茶。")
+
+
+def extract(data: bytes, **options) -> tuple[str, tuple[str, ...]]:
+    return pdf.text(data, ExtractConfig(**options))
+
+
+def test_lines_become_paragraphs_english_with_a_space_and_chinese_without():
+    english, second = wrapped(ENGLISH, 400), wrapped(SECOND, 400)
+    han = wrapped(HAN, 400, CHINESE)
+    data = make(both(
+        lines(["The history of tea"], y=780, size=18), lines(english, y=740),
+        lines(second, y=740 - 12 * len(english) - 10),
+        lines(han, y=600, font=CHINESE, leading=14)))
+    text, done = extract(data)
+    assert text.split("\n\n") == ["The history of tea", ENGLISH, SECOND, HAN]
+    assert done == ("extract:pdf",)
+
+
+def test_a_first_line_indent_begins_a_paragraph():
+    first, second = wrapped(ENGLISH, 400), wrapped(SECOND, 400)
+    y = 760 - 12 * len(first)
+    data = make(both(lines(first), lines(second[:1], x=92, y=y), lines(second[1:], y=y - 12)))
+    assert extract(data)[0].split("\n\n") == [ENGLISH, SECOND]
+
+
+@pytest.mark.parametrize("language", ["English", "Chinese"])
+def test_two_columns_are_read_one_after_the_other_however_they_were_drawn(language):
+    font, leading = ("Helvetica", 12) if language == "English" else (CHINESE, 14)
+    texts = (ENGLISH, SECOND) if language == "English" else (HAN, HAN[::-1])
+    columns = [wrapped(text, 210, font) for text in texts]
+
+    def row_by_row(canvas):
+        lines(["A title that reaches over both of the columns of the page"], size=16, y=790)(canvas)
+        canvas.setFont(font, 10)
+        for number in range(max(map(len, columns))):
+            for x, column in zip((60, 300), columns, strict=True):
+                if number < len(column):
+                    canvas.drawString(x, 750 - number * leading, column[number])
+
+    got = extract(make(row_by_row))[0].split("\n\n")
+    assert got[0].startswith("A title that reaches")
+    assert "".join(got[1:]).replace(" ", "") == "".join(texts).replace(" ", "")
+
+
+def test_running_headers_footers_and_page_numbers_go():
+    body = wrapped(f"{ENGLISH} {SECOND}", 400)
+
+    def page(number):
+        return both(
+            lines([f"CHAPTER {number // 3} - section {'abcdefgh'[number]}"], y=810, size=9),
+            lines([f"{word} {number} {line}" for word, line in zip(
+                ("One", "Two", "Six", "Ten") * 3, body, strict=False)], y=760),
+            lines(["Copyright of the tea company"], y=60, size=8),
+            lines([str(number + 1)], x=WIDTH / 2, y=40, size=9))
+
+    data = make(*map(page, range(8)))
+    text, done = extract(data)
+    assert done == ("extract:pdf", "page_edges")
+    assert "CHAPTER" not in text and "tea company" not in text
+    for number in range(8):
+        assert f"One {number} " in text and f"Ten {number} " in text
+    assert not [line for line in text.split("\n") if line.strip().isdigit()]
+    kept, done = extract(data, repeated_edge_lines=False)
+    assert done == ("extract:pdf",)
+    assert kept.count("CHAPTER") == 8 and kept.count("tea company") == 8
+
+
+@pytest.mark.parametrize("number", ["7", "- 7 -", "Page 7 of 9", "第 7 页", "第7页 共9页"])
+def test_the_page_number_of_a_single_page_goes(number):
+    data = make(both(lines(wrapped(ENGLISH, 400)), lines([number], x=280, y=40, font=CHINESE)))
+    assert extract(data)[0] == ENGLISH
+
+
+def test_a_paragraph_goes_on_over_a_page_break():
+    rows = wrapped(f"{ENGLISH} {SECOND}", 400)
+    data = make(lines(rows[:4]), lines(rows[4:]))
+    assert rows[4][0].islower()  # or nothing could tell
+    assert extract(data)[0] == f"{ENGLISH} {SECOND}"
+    han = wrapped(HAN, 400, CHINESE)
+    assert extract(make(lines(han[:2], font=CHINESE), lines(han[2:], font=CHINESE)))[0] == HAN
+
+
+def test_divided_words_are_put_together_and_hyphens_that_belong_stay():
+    text = extract(make(lines([
+        "The well-known author of the docu-",
+        "ment wrote about the well-",
+        "known UTF-",
+        "8 encoding and state-of-the-",
+        "art extraction, and about inter-",
+        "national trade and international law."])))[0]
+    assert text == ("The well-known author of the document wrote about the well-known UTF-8 "
+                    "encoding and state-of-the-art extraction, and about international trade and "
+                    "international law.")
+
+
+@pytest.mark.parametrize("left, right, joined", [
+    ("a docu-", "ment", "a document"),
+    ("co-", "operate now", "co-operate now"),  # the document has it with a hyphen, twice
+    ("re-", "create", "recreate"),  # both ways, more often without
+    ("DEST-", "DIR", "DESTDIR"),  # known without
+    ("Jean-", "Paul", "Jean-Paul"),
+    ("docu\xad", "ment", "document"),
+    ("range 1-", "2", "range 1-2"),
+    ("a dash -", "then", "a dash -then"),
+])
+def test_hyphens(left, right, joined):
+    words = Words(["co-operate cooperate co-operate", "recreate re-create recreate", "DESTDIR"])
+    assert words.join(left, right) == joined
+
+
+TABLE = [("Leaf", "Origin", "Price"), ("green", "Zhejiang", "12.40"), ("black", "Anhui", "8.15"),
+         ("white", "Fujian", "31.00")]
+
+
+def draw_table(rows, columns):
+    def draw(canvas):
+        canvas.setFont("Helvetica", 10)
+        for number, row in enumerate(rows):
+            for x, cell in zip(columns(number), row, strict=True):
+                canvas.drawString(x, 600 - 14 * number, cell)
+
+    return both(lines(wrapped(ENGLISH, 400)), draw)
+
+
+def test_a_table_keeps_its_rows_and_a_garbled_one_goes():
+    good = make(draw_table(TABLE, lambda number: (72, 200, 320)))
+    text, done = extract(good)
+    assert text == ENGLISH + "\n\n" + "\n".join("\t".join(row) for row in TABLE)
+    assert done == ("extract:pdf",)
+    bad = make(draw_table(TABLE, lambda number: (72 + 31 * number, 200 + 47 * (number % 2) + number,
+                                                 380 - 37 * number)))
+    text, done = extract(bad)
+    assert text == ENGLISH and done == ("extract:pdf", "garbled_tables=1")
+    assert "Zhejiang" in extract(bad, drop_garbled_tables=False)[0]
+
+
+def test_program_text_keeps_its_lines_and_indentation():
+    code = ["def brew(leaves):", "    if leaves:", "        return leaves - 1"]
+    data = make(both(lines(wrapped(ENGLISH, 400)), lines(code, y=600, font="Courier")))
+    assert extract(data)[0] == ENGLISH + "\n\n" + "\n".join(code)
+
+
+def test_list_items_stay_apart_and_their_lines_together():
+    items = wrapped("• " + ENGLISH, 300), wrapped("• " + SECOND, 300)
+    y, draws = 760, []
+    for item in items:
+        draws += [lines(item[:1], y=y), lines(item[1:], x=79, y=y - 12)]
+        y -= 12 * len(item)
+    assert extract(make(both(*draws)))[0].split("\n\n") == ["• " + ENGLISH, "• " + SECOND]
+
+
+def test_text_at_an_angle_is_left_out():
+    def stamp(canvas):
+        canvas.rotate(90)
+        canvas.drawString(200, -30, "arXiv stamp")
+
+    assert extract(make(both(lines(wrapped(ENGLISH, 400)), stamp)))[0] == ENGLISH
+
+
+def without_unicode(data: bytes) -> bytes:
+    """The file with its font's encoding turned into one that says nothing of characters."""
+    changed = data.replace(b"/Encoding /UniGB-UCS2-H", b"/Encoding /Identity-H     ")
+    assert changed != data
+    return changed
+
+
+def test_fonts_without_unicode_are_set_aside_as_garbled():
+    data = make(lines(wrapped(HAN * 3, 400, CHINESE), font=CHINESE), pageCompression=0)
+    with pytest.raises(NoText, match="garbled text"):
+        extract(without_unicode(data))
+
+
+@pytest.mark.parametrize("text, share", [
+    ("(cid:12)(cid:3) (cid:99)", 1.0), ("\ufffd" * 5 + "a" * 95, 0.05), ("\ue000b" * 10, 0.5),
+    ("clean", 0.0), ("干净的中文", 0.0), ("a (cid:7) b" + "c" * 91, 0.07)])
+def test_the_share_of_garbled_characters(text, share):
+    """Counted by hand; the gate is exclusive: a share equal to the limit stays."""
+    check(text, share)
+    if share:
+        with pytest.raises(NoText, match="garbled text"):
+            check(text, share - 0.001)
+
+
+def test_a_page_without_text_is_dropped():
+    with pytest.raises(NoText, match="no text layer: 1 pages"):
+        extract(make(lambda canvas: canvas.rect(100, 100, 200, 200, fill=1)))
+
+
+def test_files_that_cannot_be_read_say_why():
+    good = make(*[lines(wrapped(ENGLISH, 400))] * 3)
+    for data, reason in ((make(lines(["secret"]), encrypt="password"), "encrypted PDF"),
+                         (b"%PDF-1.4\nnothing", "damaged PDF"), (b"no pdf", "damaged PDF")):
+        with pytest.raises(ExtractionError) as caught:
+            extract(data)
+        assert caught.value.reason == reason
+    with pytest.raises(ExtractionError, match="too many pages: 3, more than 2"):
+        extract(good, max_pages=2)
+    with pytest.raises(ExtractionError, match=r"took too long: 1e-09 s passed at page 1 of 3"):
+        extract(good, max_seconds=1e-9)
+
+
+def test_threads_take_turns():
+    data = make(*[both(lines(wrapped(ENGLISH, 400)), lines(wrapped(SECOND, 400), y=400))] * 6)
+    truth, got = extract(data), []
+    threads = [threading.Thread(target=lambda: got.append(extract(data))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == [truth] * 4
+
+
+GOOD = make(both(lines(wrapped(ENGLISH, 210)), lines(wrapped(HAN, 210, CHINESE), x=320,
+                                                     font=CHINESE)), lines(["7"], y=HEIGHT - 20))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_damaged_files_end_as_text_or_with_a_reason(data):
+    """Cuts and flips of a good file, and bytes that only begin like one."""
+    kind = data.draw(st.sampled_from(["cut", "flip", "any"]))
+    if kind == "cut":
+        content = GOOD[:data.draw(st.integers(0, len(GOOD)))]
+    elif kind == "flip":
+        content = bytearray(GOOD)
+        for _ in range(data.draw(st.integers(1, 8))):
+            content[data.draw(st.integers(0, len(GOOD) - 1))] = data.draw(st.integers(0, 255))
+    else:
+        content = b"%PDF-1.7\n" + data.draw(st.binary(max_size=300))
+    try:
+        text, done = extract(bytes(content), max_seconds=20.0)
+    except (ExtractionError, NoText) as error:
+        assert error.reason
+    else:
+        assert isinstance(text, str) and done[0] == "extract:pdf"
