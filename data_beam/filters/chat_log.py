@@ -21,7 +21,7 @@ _DATE = r"(?:\d{4}[-/年.]\d{1,2}[-/月.]\d{1,2}日?|\d{1,2}[-/.]\d{1,2}[-/.]\d{
 _CHAT = re.compile(
     rf"\s*(?:[\[(【（](?:{_DATE}[ ,T]*)?{_TIME}[\])】）]\s*\S"  # [12:30] <ann> hello
     rf"|(?:{_DATE}[ ,T]+)?{_TIME}\s*[-–]?\s*[<\[]?[^\s:：>]{{1,30}}[>\]:：]"  # 12:30 ann: hello
-    rf"|<[^\s<>/=]{{1,30}}> \S"  # <ann> hello
+    rf"|<[^\s<>/=]{{2,30}}> (?!.*</)\S"  # <ann> hello, and no markup
     rf"|\S{{1,30}} {{1,3}}(?:{_DATE} +)?{_TIME}\s*\Z"  # a head line: name and time
     r"|\*\*\* ?\S+ (?:has )?(?:joined|left|quit|is now known as)\b)")
 

@@ -5,9 +5,9 @@ rules on shares: 20 sentences are nothing in a book. A rule of our own: a senten
 `min_characters` (whitespace and marks at its end left out) that comes back `min_copies` times, each
 at least `min_distance` characters after the last one counted, and evenly: no stretch of the text
 without it, from its start to its end, is longer than `max_gap` times the mean. So the refrain of a
-song, whose copies stand close together in a short text, the numbers of a statute's articles (第…条),
-which are short and differ, and a clause that some chapters of a code repeat, stay. Thresholds were
-set on real books, manuals and statutes (docs/decisions.md).
+song, whose copies stand close together in a short text, the numbers of a statute's articles
+(第…条), which are short and differ, and a clause that some chapters of a code repeat, stay.
+Thresholds were set on real books, manuals and statutes (docs/decisions.md).
 
 `action` says what follows: the document is dropped, or the copies after the first are removed from
 its text (recorded as `repeated_sentences:removed`).

@@ -61,8 +61,8 @@ _TAIL = re.compile(
 _ELLIPSIS = re.compile(r"\.\.+")
 
 _FACE_MARKS = r"""
-'' (-: (: (; (= )-: ): 8) 8-) :( :(( :) :)) :* :-( :-) :-/ :/ :0 :1 :3 :> :D :O :P :X :] :o :p :x
-:| :} ;) ;-) </3 <3 =( =) =/ =D =] =| [: [= ]= ^_^
+'' (-: (: (; (= )-: ): 8) 8-) :( :(( :) :)) :* :-( :-) :') :'( :-/ :/ :0 :1 :3 :> :D :O :P :X :] :o
+:p :x :| :} ;) ;-) </3 <3 =( =) =/ =D =] =| [: [= ]= ^_^
 """
 _ABBREVIATIONS = r"""
 Adm. Ak. Ala. Apr. Ariz. Ark. Aug. Bros. Calif. Co. Colo. Conn. Corp. D.C. Dec. Del. Dr. E.G. E.g.
@@ -70,11 +70,10 @@ Feb. Fla. Ga. Gen. Gov. I.E. I.e. Ia. Id. Ill. Inc. Ind. Jan. Jr. Jul. Jun. Kan.
 Ltd. Mar. Mass. Md. Messrs. Mich. Minn. Miss. Mo. Mont. Mr. Mrs. Ms. Mt. N.C. N.D. N.H. N.J. N.M.
 N.Y. Neb. Nebr. Nev. Nov. Oct. Okla. Ore. Pa. Ph.D. Prof. Rep. Rev. S.C. Sen. Sep. Sept. St. Tenn.
 Va. Wash. Wis. a.m. co. e.g. i.e. p.m. v.s. vs. C++ and/or w/o o'clock ma'am 'em 'll 're 'd 's
-'cause 0.0 \n \t
+'S ’s ’S 'cause 0.0 \n \t
 """
-_FACES = frozenset(_FACE_MARKS.split())
-"""Marks that make one word together."""
-_WHOLE = _FACES.union(_ABBREVIATIONS.split(), (f"{letter}." for letter in string.ascii_lowercase))
+_WHOLE = frozenset(_FACE_MARKS.split()).union(
+    _ABBREVIATIONS.split(), (f"{letter}." for letter in string.ascii_lowercase))
 """Runs that are one word although they hold punctuation."""
 
 
@@ -180,17 +179,17 @@ def _cut(run: str) -> tuple[str, ...]:
                 position = infix.end()
         if position < len(middle):
             words.append(middle[position:])
-    return _joined_faces((*words, *reversed(after)))
+    return _joined((*words, *reversed(after)))
 
 
-def _joined_faces(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Marks that make a face together are one word, wherever they meet, as in spaCy: `f(x):`."""
+def _joined(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Neighbours that make a known form are one word, as in spaCy: `):` of `f(x):` is a face."""
     if len(words) < 2:
         return words
     result: list[str] = []
     i = 0
     while i < len(words):
-        size = next((n for n in (3, 2) if "".join(words[i:i + n]) in _FACES), 1)
+        size = next((n for n in (3, 2) if "".join(words[i:i + n]) in _WHOLE), 1)
         result.append("".join(words[i:i + size]))
         i += size
     return tuple(result)
@@ -221,6 +220,7 @@ def spaced_words(text: str) -> list[str]:
 
 
 _rjieba: Any = None
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LATIN = re.compile(r"[a-zA-Z0-9]+(?:\.[0-9]+)?%?|[+#&._%-]+|\S")
 
 
@@ -234,8 +234,12 @@ def chinese_words(text: str) -> list[str]:
     if _rjieba is None:  # its dictionary takes a second to load
         import rjieba
         _rjieba = rjieba
+    try:
+        pieces = _rjieba.cut(text)
+    except UnicodeEncodeError:  # a lone surrogate, which no clean text holds
+        pieces = _rjieba.cut(_SURROGATE.sub("\ufffd", text))
     words: list[str] = []
-    for word in _rjieba.cut(text):
+    for word in pieces:
         if word.isalnum():
             words.append(word)
         else:
