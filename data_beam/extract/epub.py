@@ -3,6 +3,7 @@
 import io
 import posixpath
 import re
+import struct
 import urllib.parse
 import xml.etree.ElementTree as ET
 import zipfile
@@ -24,8 +25,8 @@ _NAVIGATION = ('nav[epub\\:type~="toc"]', 'nav[epub\\:type~="landmarks"]',
                'nav[epub\\:type~="page-list"]')
 _MAX_XML_BYTES = 8 * 2**20
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, RuntimeError,
-               ValueError)
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, OSError,
+               RuntimeError, ValueError)
 
 
 class _Missing(Exception):
@@ -50,6 +51,8 @@ class _Book:
             info = self._zip.getinfo(name)
             if info.flag_bits & 1:
                 raise ExtractionError("encrypted EPUB", f"{name} needs a password")
+            if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise _Missing(f"{name}: an EPUB has no compression {info.compress_type}")
             with self._zip.open(info) as file:
                 data = file.read(min(cap, self._left) + 1)
         except KeyError:

@@ -17,8 +17,8 @@ ENGLISH = ("Tea was first drunk in China, and spread along the trade routes to t
            "Merchants carried it in bricks over the mountains, and monks drank it to stay awake "
            "through long nights of meditation. By the ninth century a poet had written a whole "
            "book about how the leaves are grown, dried and brewed.")
-SECOND = ("Coffee came from another continent, and for some hundred years the two drinks shared "
-          "the same ports and the same warehouses. Prices were posted every morning on a board "
+SECOND = ("Coffee came from another continent, and for some hundred years the two drinks "
+          "shared the same ports and the same warehouses. Prices were posted every morning on a board "
           "beside the harbour, where clerks copied them into their books before breakfast was served.")
 HAN = ("茶起源于中国，后来传到世界各地，成为人们日常的饮料。商人把茶压成砖，翻过高山运到草原；"
        "僧人饮茶，以便在长夜里保持清醒。到了九世纪，已经有诗人写了一整本书，讲怎样种茶、焙茶和煮茶。")
