@@ -30,8 +30,9 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam import beam_options, preview, progress
 from data_beam.config import RecipeConfig
 from data_beam.readers.listing import list_files
+from data_beam.rules import make_rules
 from data_beam.sinks import files, manifest, output_folder
-from data_beam.stages import ledger
+from data_beam.stages import augmentation, ledger
 from data_beam.stages.context import KINDS
 from data_beam.stages.run import books, finished, run_stage
 from maxlm.config import command_line, schema
@@ -109,6 +110,11 @@ def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[s
     if missing:
         raise ConfigError(f"--stages: {wanted[0]} needs {missing[0]}, which is not done in "
                           f"{output} for these files and settings; add it")
+    # Mistakes that only rules and augmentation can see end the run before it reads anything.
+    if "filter" in wanted and "filter" not in done:
+        make_rules(recipe)
+    if "finish" in wanted and "finish" not in done:
+        augmentation.check(recipe)
     kept = [f"stages/{stage}/" for stage in done]
     if "finish" in done:  # its files are those of the corpus itself
         kept += [entry["file"] for entry in done["finish"]["outputs"]]

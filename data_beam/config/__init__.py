@@ -3,6 +3,7 @@
 A recipe file (`configs/corpus/*.py`) returns `schema.to_config_dict(RecipeConfig(...))`.
 """
 
+from data_beam.config.augment import AugmentConfig
 from data_beam.config.clean import CleanConfig, LanguageConfig
 from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
 from data_beam.config.dedup import DedupConfig, MinHashConfig, RepeatedTextConfig, SimHashConfig
@@ -21,8 +22,9 @@ from data_beam.config.recipe import LimitConfig, RecipeConfig
 from data_beam.config.sources import FORMATS, InputConfig, SourceConfig
 from data_beam.config.split import SplitConfig
 
-__all__ = ["FORMATS", "CleanConfig", "DecontaminateConfig", "DedupConfig", "EvaluationSetConfig",
-           "ExtractConfig", "FilterConfig", "InputConfig", "KeywordListConfig", "LanguageConfig",
-           "LicenceConfig", "LimitConfig", "MinHashConfig", "PerplexityConfig",
-           "PerplexityModelConfig", "PrivacyConfig", "QualityConfig", "RecipeConfig",
-           "RepeatedTextConfig", "SafetyConfig", "SimHashConfig", "SourceConfig", "SplitConfig"]
+__all__ = ["FORMATS", "AugmentConfig", "CleanConfig", "DecontaminateConfig", "DedupConfig",
+           "EvaluationSetConfig", "ExtractConfig", "FilterConfig", "InputConfig",
+           "KeywordListConfig", "LanguageConfig", "LicenceConfig", "LimitConfig", "MinHashConfig",
+           "PerplexityConfig", "PerplexityModelConfig", "PrivacyConfig", "QualityConfig",
+           "RecipeConfig", "RepeatedTextConfig", "SafetyConfig", "SimHashConfig", "SourceConfig",
+           "SplitConfig"]

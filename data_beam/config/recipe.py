@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from data_beam.config.augment import AugmentConfig
 from data_beam.config.clean import CleanConfig, LanguageConfig
 from data_beam.config.decontaminate import DecontaminateConfig
 from data_beam.config.dedup import DedupConfig
@@ -12,7 +13,7 @@ from data_beam.config.models import PerplexityConfig, QualityConfig, SafetyConfi
 from data_beam.config.privacy import PrivacyConfig
 from data_beam.config.sources import SourceConfig
 from data_beam.config.split import SplitConfig
-from maxlm.config.schema import ConfigError, setting
+from maxlm.config.schema import ConfigError, setting, suggestion
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +44,7 @@ class RecipeConfig:
     privacy: PrivacyConfig = setting(PrivacyConfig(), "personal data")
     dedup: DedupConfig = setting(DedupConfig(), "copies")
     split: SplitConfig = setting(SplitConfig(), "train, validation, test")
+    augment: AugmentConfig = setting(AugmentConfig(), "documents made from others")
     limits: LimitConfig = setting(LimitConfig(), "size caps")
     shards: int = setting(
         4, "files per output; a shard is sorted in the memory of one worker, so aim at 500 MB",
@@ -55,3 +57,7 @@ class RecipeConfig:
         for name in names:
             if names.count(name) > 1:
                 raise ConfigError(f"{path}.sources: the name {name!r} is used twice")
+        target = self.augment.template_source
+        if target and target not in names:
+            raise ConfigError(f"{path}.augment.template_source: no source {target!r}; "
+                              f"{suggestion(target, names)}")

@@ -100,9 +100,9 @@ class PrivacyRule:
             spans.append(Span(item[0], item[1], "name"))
         return spans
 
-    def __call__(self, document: Document) -> Document | Dropped:
-        names = self._names(document.text)
-        text = document.text
+    def _redact(self, text: str, names: list[Span]
+                ) -> tuple[str, collections.Counter[str], list[Span]]:
+        """The text with placeholders, what was replaced, and what stays in it by choice."""
         replaced: collections.Counter[str] = collections.Counter()
         while True:
             # What stood beside a find may become one itself, so until nothing new turns up.
@@ -111,9 +111,16 @@ class PrivacyRule:
                 spans, names = without_overlaps([*spans, *names], _PRIORITY), []
             new = [span for span in spans if self._actions[span.kind] != "keep"]
             if not new:
-                break
+                return text, replaced, spans
             replaced.update(span.kind for span in new)
             text = _replace(text, new)
+
+    def masked(self, text: str) -> str:
+        """The text as it may be seen in a report: with placeholders, but for names."""
+        return self._redact(text, [])[0]
+
+    def __call__(self, document: Document) -> Document | Dropped:
+        text, replaced, spans = self._redact(document.text, self._names(document.text))
         found = replaced + collections.Counter(span.kind for span in spans)
         if not found:
             return document

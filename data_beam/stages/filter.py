@@ -1,10 +1,12 @@
 """Stage `filter`: the rules that judge one document at a time."""
 
+import dataclasses
 from collections.abc import Iterator
 
 import apache_beam as beam
 
 from data_beam.config import RecipeConfig
+from data_beam.privacy.rule import PrivacyRule
 from data_beam.progress import WorkerProgress
 from data_beam.records import DeadLetter, Document, Dropped
 from data_beam.rules import judge, make_rules
@@ -20,15 +22,20 @@ class FilterShard(beam.DoFn):
 
     def setup(self) -> None:
         self._rules = make_rules(self._recipe)
+        privacy = self._recipe.privacy
+        # A document may be dropped before the rule that would have replaced its personal data.
+        self._shown = PrivacyRule(privacy).masked if privacy.enabled else str
         self._progress = WorkerProgress(self._place.progress)
 
     def process(self, shard: int) -> Iterator[Report]:
-        yield from rewrite(self._place, shard, self._judge, self._progress)
+        yield from rewrite(self._place, shard, self._judge, self._progress, self._shown)
         self._progress.flush()
 
     def _judge(self, document: Document) -> Document | Dropped | DeadLetter:
         *_, (_, outcome) = judge(document, self._rules)
-        return outcome
+        if isinstance(outcome, Document):
+            return outcome
+        return dataclasses.replace(outcome, detail=self._shown(outcome.detail))
 
 
 def run(context: Context) -> None:

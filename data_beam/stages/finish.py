@@ -13,8 +13,9 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.config import RecipeConfig
 from data_beam.dedup import clusters
 from data_beam.progress import WorkerProgress
+from data_beam.records import Document
 from data_beam.sinks import documents, files, leftovers
-from data_beam.split.content_hash import split_of
+from data_beam.stages import augmentation
 from data_beam.stages.context import Context, Place, Report, WriteReport, named, shard_numbers
 from data_beam.stages.shards import Counts, file_report, write_json_lines
 
@@ -22,11 +23,12 @@ from data_beam.stages.shards import Counts, file_report, write_json_lines
 class FinishShard(beam.DoFn):
     """Shard number -> reports on its files, once they are written."""
 
-    def __init__(self, recipe: RecipeConfig, place: Place):
-        self._split, self._place = recipe.split, place
+    def __init__(self, recipe: RecipeConfig, place: Place, admitted: dict[str, frozenset[int]]):
+        self._recipe, self._place, self._admitted = recipe, place, admitted
 
     def setup(self) -> None:
         self._progress = WorkerProgress(self._place.progress)
+        self._making = augmentation.Making(self._recipe, self._place)
 
     def process(self, shard: int) -> Iterator[Report]:
         place = self._place
@@ -35,7 +37,8 @@ class FinishShard(beam.DoFn):
             place.shard_path(folder, "dropped", shard), leftovers.DROPPED_SCHEMA)]
         yield leftovers.write(place, "dropped", shard, dropped)
         yield leftovers.write(place, "dead_letters", shard, (
-            {"id": "", **row} for row in self._earlier_lines("dead_letters", shard)))
+            *({"id": "", **row} for row in self._earlier_lines("dead_letters", shard)),
+            *({**leftovers.row(failed), "id": ""} for failed in self._making.failed)))
         yield write_json_lines(place, "samples", shard, self._earlier_lines("samples", shard))
         yield from clusters.hand_on(place, shard)
         self._progress.flush()
@@ -49,14 +52,21 @@ class FinishShard(beam.DoFn):
     def _documents(self, shard: int) -> Report:
         place, counts = self._place, Counts()
 
-        def rows() -> Iterator[dict[str, Any]]:
+        def own() -> Iterator[tuple[Document, dict[str, Any]]]:
             for document in documents.read_documents(
                     place.shard_path(place.inputs, "documents", shard)):
-                split = split_of(document.split_key or document.sha256,
-                                 self._split.validation, self._split.test)
-                counts.add(document.origin.source, document.text, document.language, split)
                 self._progress.add(documents=1)
-                yield documents.corpus_row(document, split)
+                yield document, documents.corpus_row(
+                    document, augmentation.split(document, self._recipe))
+
+        def rows() -> Iterator[dict[str, Any]]:
+            for row in self._making.rows(shard, own(), self._admitted):
+                counts.add(row["source"], row["text"], row["language"], row["split"])
+                if augmentation.is_made(row):
+                    counts.add_made(row["source"])
+                yield row
+            for failed in self._making.failed:
+                counts.add_made(failed.origin.source)
 
         path = place.shard_path(place.output, "documents", shard)
         files.make_folder(FileSystems.join(place.output, "documents"))
@@ -67,9 +77,13 @@ class FinishShard(beam.DoFn):
 
 def run(context: Context) -> None:
     """Runs the stage; `place.output` is the corpus itself."""
+    admitted = augmentation.admitted(context) if context.recipe.augment.enabled else (
+        {source.name: frozenset() for source in context.recipe.sources})
+
     def build(root: beam.Pipeline) -> None:
         _ = (shard_numbers(root, context.place.shards)
-             | "Finish shard" >> beam.ParDo(FinishShard(context.recipe, context.place))
+             | "Finish shard" >> beam.ParDo(
+                 FinishShard(context.recipe, context.place, admitted))
              | "Name report" >> beam.Map(named)
              | "Write report" >> beam.ParDo(WriteReport(context.place.reports)))
 

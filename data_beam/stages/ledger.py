@@ -21,6 +21,7 @@ from data_beam.config import RecipeConfig
 from data_beam.readers.listing import File, fingerprint
 from data_beam.rules import model_files
 from data_beam.sinks import files, json_files
+from data_beam.stages import augmentation
 from data_beam.stages.context import KINDS, Report
 from maxlm.config.schema import to_plain
 
@@ -29,7 +30,7 @@ SECTIONS = {
     "extract": ("sources", "extract", "clean", "limits", "shards"),
     "filter": ("filters", "licence", "language", "decontaminate", "privacy"),
     "dedup": (),
-    "finish": ("split",),
+    "finish": ("split", "augment"),
     "report": (),
 }
 """The stages in order, and the fields of the recipe that each one follows."""
@@ -70,9 +71,11 @@ def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str
     """
     plain = to_plain(recipe)
     result = {}
-    before = _digest([fingerprint(listing), libraries(), model_files(recipe)])
+    loaded = {"filter": model_files(recipe), "finish": augmentation.files_read(recipe)}
+    before = _digest([fingerprint(listing), libraries()])
     for stage, sections in SECTIONS.items():
-        before = _digest([stage, before, {name: plain[name] for name in sections}])
+        before = _digest([stage, before, {name: plain[name] for name in sections},
+                          loaded.get(stage, {})])
         result[stage] = before
     return result
 

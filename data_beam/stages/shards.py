@@ -18,7 +18,8 @@ _SAMPLE_CHARACTERS = 4000
 Judge = Callable[[Document], Document | Dropped | DeadLetter]
 
 
-def rewrite(place: Place, shard: int, judge: Judge, progress: WorkerProgress) -> Iterator[Report]:
+def rewrite(place: Place, shard: int, judge: Judge, progress: WorkerProgress,
+            shown: Callable[[str], str] = str) -> Iterator[Report]:
     """The shard of the stage before, judged, as the shard of this one.
 
     Args:
@@ -27,12 +28,13 @@ def rewrite(place: Place, shard: int, judge: Judge, progress: WorkerProgress) ->
       judge: document -> the document to keep, changed or not, or why it is not kept. Called in the
         order of ids.
       progress: told of each document.
+      shown: a text to what of it may be seen in a sample.
 
     Yields:
       A report on each file written.
     """
     ends: dict[type, list[Any]] = {Dropped: [], DeadLetter: []}
-    samples = Samples()
+    samples = Samples(shown)
     read: dict[str, int] = {}
     counts = Counts()
 
@@ -75,8 +77,7 @@ class Counts:
 
     def add(self, source: str, text: str, language: str, split: str = "") -> None:
         """Counts one document."""
-        entry = self.by_source.setdefault(source, {
-            "documents": 0, "characters": 0, "bytes": 0, "splits": {}, "languages": {}})
+        entry = self._entry(source)
         entry["documents"] += 1
         entry["characters"] += len(text)
         entry["bytes"] += len(text.encode("utf-8"))
@@ -84,11 +85,21 @@ class Counts:
             if value:
                 entry[kind][value] = entry[kind].get(value, 0) + 1
 
+    def add_made(self, source: str) -> None:
+        """Counts one document that augmentation made, or tried to."""
+        entry = self._entry(source)
+        entry["augmented"] = entry.get("augmented", 0) + 1
+
+    def _entry(self, source: str) -> dict[str, Any]:
+        return self.by_source.setdefault(source, {
+            "documents": 0, "characters": 0, "bytes": 0, "splits": {}, "languages": {}})
+
 
 class Samples:
     """Texts of a few dropped documents of each stage and reason: the first ones in order of id."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown: Callable[[str], str] = str) -> None:
+        self._shown = shown
         self._rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
 
     def add(self, dropped: Dropped, text: str) -> None:
@@ -100,7 +111,7 @@ class Samples:
                 "id": origin.id, "source": origin.source, "path": origin.path,
                 "record": origin.record, "stage": dropped.stage, "reason": dropped.reason,
                 "detail": dropped.detail, "characters": len(text),
-                "text": text[:_SAMPLE_CHARACTERS]})
+                "text": self._shown(text)[:_SAMPLE_CHARACTERS]})
 
     def write(self, place: Place, shard: int) -> Report:
         """Writes the shard of samples."""
