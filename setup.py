@@ -61,6 +61,7 @@ setup(
         "ml-collections>=1.0",
         "numpy>=2",
         "optax>=0.2.6",
+        "OpenCC>=1.1.9",
         "orbax-checkpoint>=0.11.20",
         "pyarrow>=16",
         "pypdfium2>=5",

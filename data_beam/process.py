@@ -1,6 +1,7 @@
 """One record to a clean document: its text extracted from the markup, and repaired."""
 
-from data_beam.clean.text import clean_code, clean_prose
+from data_beam.clean.prose import clean
+from data_beam.clean.text import clean_code
 from data_beam.config import RecipeConfig
 from data_beam.extract.programming_languages import language_of
 from data_beam.extract.text import SOURCE_CODE, ExtractionError, NoText, extract
@@ -32,7 +33,7 @@ def _process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadL
         language = "python" if record.format == "python" else language_of(record.origin.path)
         text, repairs = clean_code(text)
     else:
-        text, repairs = clean_prose(text, recipe.clean.fix_mojibake, recipe.clean.normalization)
+        text, repairs = clean(text, recipe.clean)
     return Document(
         record.origin, text, record.domain, record.licence, record.url,
         language, None, text_sha256(text), record.bytes_sha256,

@@ -33,8 +33,8 @@ def clean_prose(text: str, fix_mojibake: bool, normalization: str) -> tuple[str,
     """Repaired prose and the names of the repairs that changed it, in order.
 
     Mojibake is repaired (ftfy); line ends become LF; control and zero-width characters go;
-    Unicode is put into `normalization` (`NFC` or `none`); trailing spaces and runs of blank lines
-    are trimmed. Good text passes unchanged but for whitespace.
+    Unicode is put into `normalization` (`NFC`, `NFKC` or `none`); trailing spaces and runs of blank
+    lines are trimmed. Good text passes unchanged but for whitespace, and for what NFKC makes plain.
     """
     changed: list[str] = []
 
@@ -50,7 +50,8 @@ def clean_prose(text: str, fix_mojibake: bool, normalization: str) -> tuple[str,
     step("control_characters", _CONTROL.sub("", text))
     if not text.isascii():
         step("invisible_characters", _INVISIBLE.sub("", text))
-        if normalization == "NFC":
-            step("NFC", unicodedata.normalize("NFC", text))
+        if normalization in ("NFC", "NFKC"):
+            form = "NFKC" if normalization == "NFKC" else "NFC"
+            step(form, unicodedata.normalize(form, text))
     step("whitespace", _BLANK_RUN.sub("\n\n", _TRAILING.sub("", text)).strip("\n \t\u3000\v"))
     return text, tuple(changed)

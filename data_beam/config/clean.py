@@ -10,7 +10,16 @@ class CleanConfig:
     """Repairs of the text. Python source only gets LF line ends."""
 
     normalization: str = setting(
-        "NFC", "Unicode normalisation form; none leaves the text", choices=("NFC", "none"))
+        "NFC", "Unicode normalisation form; none leaves the text, NFKC also makes full-width "
+        "punctuation, ligatures and superscripts plain", choices=("NFC", "NFKC", "none"))
+    fold_width: bool = setting(
+        False, "full-width letters and digits become ASCII; ，。！？ stay")
+    script: str = setting(
+        "none", "convert Chinese with OpenCC: t2s makes it simplified, s2t traditional; tw and hk "
+        "are the scripts of Taiwan and Hong Kong, p also takes their words",
+        choices=("none", "t2s", "tw2s", "tw2sp", "hk2s", "s2t", "s2tw", "s2twp", "s2hk"))
+    rejoin_lines: bool = setting(
+        False, "join the lines of text that was broken at a fixed width")
     fix_mojibake: bool = setting(True, "repair text decoded with the wrong encoding (ftfy)")
 
 

@@ -1,24 +1,11 @@
 """Validation after extraction: is this a document at all?"""
 
-import unicodedata
-
+from data_beam.clean.width import width
 from data_beam.config import FilterConfig
 from data_beam.records import Document, Dropped
 
 _MIN_LINES = 5
 """Fewer lines say nothing about a layout; such documents are judged by length alone."""
-
-
-def width(line: str) -> int:
-    """Columns of a line: full-width and wide characters count two, combining marks none."""
-    if line.isascii():
-        return len(line)
-    columns = 0
-    for character in line:
-        if unicodedata.combining(character):
-            continue
-        columns += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-    return columns
 
 
 def reason_to_drop(text: str, is_code: bool, config: FilterConfig) -> tuple[str, str] | None:

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from data_beam.clean.language import LanguageIdentifier
 from data_beam.clean.text import clean_code, clean_prose
+from data_beam.clean.width import width
 from data_beam.config import FilterConfig, LanguageConfig
-from data_beam.filters.basic import reason_to_drop, width
+from data_beam.filters.basic import reason_to_drop
 
 
 def clean(text: str) -> str:

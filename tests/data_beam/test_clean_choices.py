@@ -1,0 +1,143 @@
+"""Cleaning that a recipe chooses: Unicode form, width, Chinese script, hard-wrapped lines."""
+
+import dataclasses
+import subprocess
+import sys
+import textwrap
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data_beam.clean.lines import rejoin
+from data_beam.clean.prose import clean
+from data_beam.clean.script import fold_width
+from data_beam.config import CleanConfig
+from maxlm.config.schema import ConfigError, build
+
+
+def test_nothing_is_converted_unless_asked():
+    text = "ＡＢＣ１２３，漢語裡的資訊！ﾊﾝｶｸ ﬁ ² が"
+    assert clean(text, CleanConfig()) == (text, ())
+
+
+def test_letters_and_digits_are_folded_and_punctuation_is_not():
+    text = "ＡＺａｚ０９，。！？：；（）％＋～「」　ﾊﾝｶｸｶﾞ が"
+    folded, changed = clean(text, CleanConfig(fold_width=True))
+    assert folded == "AZaz09，。！？：；（）％＋～「」　ﾊﾝｶｸｶﾞ が" and changed == ("fold_width",)
+    every = "".join(chr(code) for code in range(0xff00, 0xfff0))
+    changed_marks = [a for a, b in zip(every, fold_width(every), strict=True) if a != b]
+    assert len(changed_marks) == 62  # A to Z, a to z, 0 to 9
+    for a in changed_marks:
+        assert fold_width(a) == unicodedata.normalize("NFKC", a)
+
+
+def test_compatibility_form():
+    assert clean("ﬁ ² Ⅻ ｶﾞ Ａ，", CleanConfig(normalization="NFKC")) == ("fi 2 XII ガ A,", ("NFKC",))
+    for text in ("が", "か\u3099"):  # never か alone
+        assert clean(text, CleanConfig(normalization="NFKC"))[0] == "が"
+    with pytest.raises(ConfigError, match="NFC, NFKC, none"):
+        build(CleanConfig, {"normalization": "NFD"}, "config.clean")
+
+
+@pytest.mark.parametrize("script, text, converted", [
+    ("t2s", "漢語裡的資訊，「滑鼠」與軟體。", "汉语里的资讯，「滑鼠」与软体。"),
+    ("tw2sp", "滑鼠與軟體", "鼠标与软件"),
+    ("s2t", "头发和发展，后面和皇后", "頭髮和發展，後面和皇后"),
+    ("s2twp", "鼠标和软件里的信息", "滑鼠和軟體裡的資訊"),
+])
+def test_chinese_scripts(script, text, converted):
+    assert clean(text, CleanConfig(script=script)) == (converted, (f"opencc:{script}",))
+    # What is not Chinese in the other script stays, and is not recorded.
+    for other in ("plain English", "naïve café", "中文", "が ぱ", "می‌خواهم", "👨‍👩‍👧"):
+        assert clean(other, CleanConfig(script=script)) == (other, ())
+
+
+def test_an_unknown_script_is_an_error():
+    with pytest.raises(ConfigError, match="did you mean 't2s'"):
+        build(CleanConfig, {"script": "ts"}, "config.clean")
+
+
+def test_opencc_is_only_imported_when_on():
+    program = ("import sys; from data_beam.clean.prose import clean; "
+               "from data_beam.config import CleanConfig; clean('漢語', CleanConfig()); "
+               "assert 'opencc' not in sys.modules; clean('漢語', CleanConfig(script='t2s')); "
+               "assert 'opencc' in sys.modules")
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_changes_are_recorded_in_their_order():
+    text, changed = clean("schÃ¶n ＡＢ\r\n漢語 e\u0301", CleanConfig(fold_width=True, script="t2s"))
+    assert text == "schön AB\n汉语 é"
+    assert changed == ("mojibake", "line_ends", "NFC", "fold_width", "opencc:t2s")
+
+
+ENGLISH = ("The committee will publish its report on the history of the city next week, and all "
+           "who have something to say about it are invited to the meeting. It was well known before. ")
+CHINESE = ("委员会将于下周发表关于这座城市历史的报告，欢迎各界人士在会上提出意见。"
+           "专家认为修桥很难，需要更多资金与技术。")
+
+
+@pytest.mark.parametrize("columns", [48, 60, 72, 80, 100])
+def test_wrapped_lines_are_joined(columns):
+    paragraphs = [ENGLISH.strip() + f" Paragraph {i}." for i in range(6)]
+    wrapped = "\n\n".join(textwrap.fill(p, columns) for p in paragraphs)
+    assert rejoin(wrapped) == "\n\n".join(paragraphs)
+    text, changed = clean(wrapped, CleanConfig(rejoin_lines=True))
+    assert text == "\n\n".join(paragraphs) and changed == ("rejoined_lines",)
+    assert clean(wrapped, CleanConfig())[1] == ()
+
+
+def test_wrapped_chinese_is_joined_without_spaces():
+    text = CHINESE * 4
+    for columns in (24, 36, 40):
+        assert rejoin("\n".join(text[i:i + columns] for i in range(0, len(text), columns))) == text
+
+
+def test_what_stands_beside_wrapped_text_stays():
+    wrapped = textwrap.fill(ENGLISH * 3, 70)
+    for block in ("- one item\n- another", "1. first\n2. second", "    code = 1\n    more = 2",
+                  "| a | b |\n| c | d |", "# Heading\n\nshort", "第一条　总则\n第二条　适用范围"):
+        assert rejoin(f"{wrapped}\n\n{block}").split("\n\n", 1)[1] == block
+    hyphens = (ENGLISH + "A self-governing, well-informed and far-reaching body of wise-minded men. "
+               ) * 4
+    assert rejoin(textwrap.fill(hyphens, 61)) == hyphens.strip()
+
+
+POEM = "\n".join(["Tyger Tyger, burning bright,", "In the forests of the night;",
+                  "What immortal hand or eye,", "Could frame thy fearful symmetry?"] * 4)
+
+
+@pytest.mark.parametrize("text", [
+    "", "one line", "a\nb\nc\nd\ne\nf", POEM, "\n".join([ENGLISH.strip()] * 9),
+    "\n".join(f"name {i}: {'x' * (i % 7)}" for i in range(40)),
+    "床前明月光，\n疑是地上霜。\n举头望明月，\n低头思故乡。\n" * 3,
+    "\n".join(f"第{i}条　{CHINESE[:36]}" for i in range(20)),
+    "word\n" * 100, "x" * 10_000,
+])
+def test_other_lines_are_not_joined(text):
+    assert rejoin(text) == text
+
+
+@given(st.text(max_size=500), st.sampled_from([
+    CleanConfig(), CleanConfig(normalization="NFKC", fold_width=True, script="t2s",
+                               rejoin_lines=True),
+    CleanConfig(normalization="none", script="s2twp", rejoin_lines=True, fix_mojibake=False)]))
+@settings(max_examples=300, deadline=None)
+def test_any_text_can_be_cleaned(text, config):
+    result, changed = clean(text, config)
+    # Nothing is lost but whitespace when lines are joined.
+    before = clean_without_joining(text, config)
+    assert "".join(result.split()) == "".join(before.split())
+    assert all(isinstance(name, str) for name in changed)
+
+
+def clean_without_joining(text, config):
+    return clean(text, dataclasses.replace(config, rejoin_lines=False))[0]
+
+
+@pytest.mark.parametrize("unit", ["x", "字", "\n", "a\n", "ＡＢ", "漢", "word ", "-\n", "。\n"])
+def test_long_texts_take_bounded_time(unit):
+    config = CleanConfig(normalization="NFKC", fold_width=True, script="t2s", rejoin_lines=True)
+    clean(unit * (300_000 // len(unit)), config)
