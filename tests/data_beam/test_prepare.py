@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import dataclasses
+import errno
 import gzip
 import hashlib
 import json
@@ -23,6 +24,7 @@ import zstandard
 
 from data_beam import beam_options, prepare, preview
 from data_beam.config import (
+    CleanConfig,
     FilterConfig,
     InputConfig,
     LimitConfig,
@@ -30,7 +32,10 @@ from data_beam.config import (
     SourceConfig,
     SplitConfig,
 )
+from data_beam.process import process
 from data_beam.readers.listing import list_files
+from data_beam.records import DeadLetter, Document, Origin, Record
+from data_beam.rules import judge
 from data_beam.stages import dedup, extract, filter, finish, ledger
 from data_beam.stages.context import Context, Place
 from data_beam.stages.run import run_stage
@@ -197,6 +202,39 @@ def test_the_columns_are_those_of_the_format(made):
     assert len({row["id"] for row in documents + dropped}) == len(documents) + len(dropped)
     assert len({row["sha256"] for row in documents}) == len(documents)
     assert {row["split"] for row in documents} == set(corpus.SPLITS)
+
+
+def test_what_fails_on_a_record_makes_it_a_dead_letter(made):
+    """Half a surrogate pair has no UTF-8, so no hash, unless mojibake is repaired."""
+    record = Record(Origin("s", "p", 2), "half a pair \ud83d of it", "jsonl", "d", "MIT", "", "")
+    careless = dataclasses.replace(made[0], clean=CleanConfig(fix_mojibake=False))
+    outcome = process(record, careless)
+    assert isinstance(outcome, DeadLetter)
+    assert (outcome.origin, outcome.stage, outcome.reason) == (record.origin, "extract", "failed")
+    assert "UnicodeEncodeError" in outcome.detail
+
+
+class Fails:
+    stage = "privacy"
+
+    def __call__(self, document: Document) -> Document:
+        raise KeyError("from a user's function")
+
+
+class FullDisk(Fails):
+    def __call__(self, document: Document) -> Document:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_rule_that_fails_makes_a_dead_letter_but_a_disk_that_fails_stops_the_job():
+    document = Document(Origin("s", "p"), "text", "d", "l", "", "", None, "", "", ())
+    (_, outcome), = judge(document, [Fails(), Fails()])
+    assert isinstance(outcome, DeadLetter)
+    assert (outcome.origin, outcome.stage, outcome.reason) == (
+        document.origin, "privacy", "failed")
+    assert "user's function" in outcome.detail
+    with pytest.raises(OSError, match="No space"):
+        list(judge(document, [FullDisk()]))
 
 
 def test_shards_are_sorted_and_the_manifest_knows_them(made):
