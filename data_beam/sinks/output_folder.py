@@ -110,6 +110,29 @@ def begin(output: str, command: str, own: re.Pattern[str],
     return temporary
 
 
+@contextlib.contextmanager
+def scratch(output: str, command: str) -> Iterator[str]:
+    """A temporary folder of a command that works in a folder with other files, until the block
+    ends. What a stopped run of the same command left there is removed first.
+
+    Raises:
+      ConfigError: there is one of another command.
+    """
+    temporary = FileSystems.join(output, files.TEMPORARY)
+    if FileSystems.exists(temporary) and not is_unfinished(output, command):
+        raise ConfigError(f"--output: {temporary} is there, and not of this command; run the one "
+                          "that left it again, or remove it")
+    finish(output, command)
+    files.make_folder(temporary)
+    try:
+        with FileSystems.create(FileSystems.join(temporary, _MARKER),
+                                compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
+            handle.write(f"{command}\n".encode())
+        yield temporary
+    finally:
+        files.remove_folder(temporary)
+
+
 def finish(output: str, command: str) -> None:
     """Removes the temporary folder of a run, if there is one of this command."""
     if is_unfinished(output, command):

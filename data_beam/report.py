@@ -1,0 +1,123 @@
+"""What a corpus is like, as one page to look at.
+
+    python -m data_beam.report --corpus=CORPUS --tokenizer=TOK/tokenizer.model
+
+writes
+
+    CORPUS/report.html    one page without a network: what came in and what each stage dropped,
+                          samples with the reason marked, distributions, copies, mixture, topics
+    CORPUS/report.json    the same facts
+
+`data_beam.prepare` writes both at its end. This command makes them again, with tokens by source
+when a tokenizer is given, and enters them in the corpus's manifest; with --output it leaves the
+corpus as it is. docs/report.md says what each number means. The same corpus and tokenizer give the
+same bytes.
+"""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam import beam_options
+from data_beam.corpus_files import find_documents
+from data_beam.progress import Progress
+from data_beam.reporting.make import HTML, JSON, make
+from data_beam.sinks import files, json_files, output_folder
+from data_beam.stages import ledger
+from maxlm.config import command_line
+from maxlm.config.schema import ConfigError
+from maxlm.data.tokenizer import Tokenizer
+
+COMMAND = "data_beam.report"
+_ENDS = {str: {str: int}}
+_SHAPE = {
+    "recipe": dict, "recipe_sha256": str, "libraries": {str: str},
+    "inputs": {"files": int, "bytes": int}, "total": {str: int}, "stages": {str: {str: int}},
+    "sources": {str: {
+        "domain": str, "licence": str, "files": int, "input_bytes": int, "read": int, "kept": int,
+        "augmented": int, "dropped": _ENDS, "dead_letters": _ENDS, "characters": int, "bytes": int,
+        "splits": {str: int}, "languages": {str: int}}},
+    "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
+}
+
+
+def _manifest(corpus: str) -> dict[str, Any]:
+    """The manifest of a corpus.
+
+    Raises:
+      ConfigError: it is damaged, or of an older version.
+    """
+    path = FileSystems.join(corpus, ledger.NAME)
+    try:
+        return json_files.read(path, _SHAPE)
+    except json_files.NotThisKind as error:
+        raise ConfigError(f"--corpus: {path} is damaged, or of another version of this program "
+                          f"({error}); make the corpus again with python -m data_beam.prepare"
+                          ) from None
+
+
+def report(corpus: str, output: str | None, tokenizer: Tokenizer | None, options: Any) -> None:
+    """Writes the report of a corpus.
+
+    Args:
+      corpus: its folder, local or on any file system that Beam knows.
+      output: folder of the report; None for the corpus itself.
+      tokenizer: to count tokens with, or None.
+      options: Beam pipeline options.
+
+    Raises:
+      ConfigError: no whole corpus there, or a damaged one; an output that cannot be written.
+    """
+    find_documents(corpus)
+    with output_folder.exclusive(output or corpus) as folder:
+        books = _manifest(corpus)
+        with output_folder.scratch(folder, COMMAND) as temporary:
+            local = files.is_local(folder)
+            progress = FileSystems.join(temporary, "progress") if local else ""
+            work = FileSystems.join(temporary, "work")
+            for path in filter(None, (progress, work)):
+                files.make_folder(path)
+
+            def pipeline(build: Any) -> None:
+                root = beam_options.make_pipeline(options)
+                build(root)
+                root.run().wait_until_finish()
+
+            shown = Progress("report", Path(progress), "documents", books["total"]["kept"]) if (
+                local) else nullcontext()
+            with shown:
+                contents = make(books, corpus, work, progress, pipeline, tokenizer)
+            outputs = []
+            for name, data in contents.items():
+                size, digest = files.write_atomically(
+                    FileSystems.join(folder, name), temporary,
+                    lambda handle, data=data: handle.write(data))
+                outputs.append({"file": name, "rows": 1, "bytes": size, "sha256": digest})
+            if output is None:
+                kept = [entry for entry in books["outputs"] if entry["file"] not in (HTML, JSON)]
+                books["outputs"] = sorted(kept + outputs, key=lambda entry: entry["file"])
+                ledger.write(corpus, temporary, books)
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command; see the module's docstring."""
+    parser = command_line.Parser(prog="python -m data_beam.report", description=__doc__,
+                                 epilog=beam_options.HELP)
+    parser.add_argument("--corpus", required=True, help="folder that data_beam.prepare wrote")
+    parser.add_argument("--tokenizer", help="tokenizer.model of train_tokenizer, a Hugging Face "
+                        "tokenizer.json, or a folder with one of them; counts tokens by source")
+    parser.add_argument("--output", help="folder of the report (the corpus itself)")
+    arguments, beam_words = parser.parse_known_args(argv)
+    options = beam_options.pipeline_options(beam_words)
+    tokenizer = None if arguments.tokenizer is None else Tokenizer.load(
+        arguments.tokenizer, "--tokenizer")
+    report(arguments.corpus, arguments.output, tokenizer, options)
+    print(f"report: {FileSystems.join(arguments.output or arguments.corpus, HTML)}")
+    return 0
+
+
+if __name__ == "__main__":
+    command_line.run_command(main)

@@ -1,0 +1,303 @@
+"""report.json: all that the page shows, from the manifest and the summary of a corpus."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from data_beam.reporting.distribution import Distribution
+from data_beam.reporting.marks import clip, find_marks, redact
+from data_beam.reporting.summary import (
+    COUNTS,
+    KEYS,
+    LANGUAGE_SCORE,
+    LENGTH,
+    SHOWN_CHARACTERS,
+    Key,
+    Summary,
+)
+from data_beam.reporting.topics import Topic
+
+FORMAT = "maxlm corpus report 1"
+PERPLEXITY, QUALITY, TOXICITY, PII = "perplexity", "quality", "toxicity", "pii/"
+"""Names of scores."""
+TOXIC = (0.25, 0.5, 0.75)
+"""Limits of the tails of toxicity."""
+MIXTURE_ROWS = 200
+_BEFORE_RULES = ("read", "extract", "filter", "licence", "language")
+_AFTER_RULES = ("perplexity", "quality", "safety", "decontaminate", "privacy")
+_LAST = ("dedup", "augment")
+
+
+def make(manifest: Mapping[str, Any], summary: Summary, topics: Mapping[str, Sequence[Topic]],
+         near_copies: Mapping[str, Any] | None, tokenizer: Mapping[str, Any] | None
+         ) -> dict[str, Any]:
+    """The facts.
+
+    Args:
+      manifest: of the corpus.
+      summary: of all its shards.
+      topics: by language.
+      near_copies: clusters/summary.json, None where near copies were not looked for.
+      tokenizer: what to say of the tokenizer that tokens were counted with, or None.
+    """
+    names = list(manifest["sources"])
+    return {
+        "format": FORMAT,
+        "recipe_sha256": manifest["recipe_sha256"],
+        "inputs": {key: manifest["inputs"][key] for key in ("files", "bytes")},
+        "libraries": manifest["libraries"],
+        "total": {**manifest["total"], "tokens": _sum(summary, "tokens") if tokenizer else None},
+        "sources": [_source(name, manifest["sources"][name], summary, tokenizer is not None)
+                    for name in names],
+        "funnel": _funnel(manifest),
+        "samples": {
+            "kept": [{"source": name, "samples": [
+                _plain(row) for row in summary.kept.get((name,), [])]} for name in names],
+            "dropped": _dropped(manifest, summary),
+            "dead_letters": _dead_letters(manifest, summary)},
+        "distributions": {name: _distribution(summary, name, names)
+                          for name in _score_names(summary)},
+        "duplicates": _duplicates(manifest, summary, near_copies),
+        "mixture": _mixture(summary, tokenizer is not None),
+        "splits": _splits(manifest, summary),
+        "tokenizer": dict(tokenizer) if tokenizer else None,
+        "perplexity_variance": _perplexity_variance(summary, names),
+        "topics": _topics(topics, summary),
+        "toxicity": _toxicity(summary, names),
+        "personal_data": _personal_data(summary, names),
+        "transforms": [{"name": name, "documents": count} for name, count in sorted(
+            summary.transforms.items(), key=lambda item: (-item[1], item[0]))],
+    }
+
+
+def _sum(summary: Summary, count: str, **where: str) -> int:
+    """Sum of one of COUNTS over the documents with these values of KEYS."""
+    column = COUNTS.index(count)
+    return sum(counts[column] for key, counts in summary.documents.items()
+               if all(key[KEYS.index(name)] == value for name, value in where.items()))
+
+
+def _total(ends: Mapping[str, Mapping[str, int]]) -> int:
+    return sum(sum(reasons.values()) for reasons in ends.values())
+
+
+def _source(name: str, entry: Mapping[str, Any], summary: Summary, tokens: bool
+            ) -> dict[str, Any]:
+    languages = sorted(entry["languages"].items(), key=lambda item: (-item[1], item[0]))
+    return {
+        "name": name, **{key: entry[key] for key in (
+            "domain", "licence", "files", "input_bytes", "read", "kept", "augmented",
+            "characters", "bytes")},
+        "dropped": _total(entry["dropped"]), "dead_letters": _total(entry["dead_letters"]),
+        "tokens": _sum(summary, "tokens", source=name) if tokens else None,
+        "languages": dict(languages), "splits": entry["splits"],
+        "length": _of(summary, "source", name, LENGTH).short_facts()}
+
+
+def stage_order(manifest: Mapping[str, Any]) -> list[str]:
+    """The stages that documents were lost in, in the order in which documents meet them."""
+    found = {stage for entry in manifest["sources"].values()
+             for kind in ("dropped", "dead_letters") for stage in entry[kind]}
+    rules = tuple(manifest["recipe"].get("filters", {}).get("rules", ()))
+    before = (*_BEFORE_RULES, *rules, *_AFTER_RULES)
+    order = dict.fromkeys((*before, *sorted(found - {*before, *_LAST}), *_LAST))
+    return [stage for stage in order if stage in found]
+
+
+def _funnel(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Stage by stage what came in, what went and why, what was left."""
+    result = []
+    left = manifest["total"]["read"]
+    for stage in stage_order(manifest):
+        reasons: dict[tuple[str, str], dict[str, int]] = {}
+        for name, entry in manifest["sources"].items():
+            for kind in ("dropped", "dead_letters"):
+                for reason, count in entry[kind].get(stage, {}).items():
+                    reasons.setdefault((kind, reason), {})[name] = count
+        rows = [{"reason": reason, "dead_letter": kind == "dead_letters",
+                 "documents": sum(sources.values()), "sources": sources}
+                for (kind, reason), sources in reasons.items()]
+        rows.sort(key=lambda row: (-row["documents"], row["reason"]))
+        lost = sum(row["documents"] for row in rows)
+        result.append({"stage": stage, "entered": left, "lost": lost, "left": left - lost,
+                       "reasons": rows})
+        left -= lost
+    return result
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A kept document as JSON has it: without infinities and NaNs."""
+    scores = {name: value if math.isfinite(value) else None
+              for name, value in sorted(row["scores"].items())}
+    return {**{key: row[key] for key in ("id", "path", "record", "domain", "licence", "language")},
+            "language_score": None if row["language_score"] is None else round(
+                row["language_score"], 4),
+            **{key: row[key] for key in ("split", "transforms", "characters")},
+            "scores": scores, "text": row["text"]}
+
+
+def _ends(manifest: Mapping[str, Any], kind: str) -> list[tuple[str, str, int]]:
+    """Stage, reason and documents of all that were dropped, in the order of the stages."""
+    counts: dict[tuple[str, str], int] = {}
+    for entry in manifest["sources"].values():
+        for stage, reasons in entry[kind].items():
+            for reason, count in reasons.items():
+                counts[stage, reason] = counts.get((stage, reason), 0) + count
+    order = stage_order(manifest)
+    return sorted(((stage, reason, count) for (stage, reason), count in counts.items()),
+                  key=lambda end: (order.index(end[0]), -end[2], end[1]))
+
+
+def _dropped(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, Any]]:
+    """Samples by stage and reason. Personal data is masked: these texts did not come as far as the
+    rule that would have replaced it, or were dropped by it."""
+    width = manifest["recipe"].get("filters", {}).get("short_line_width", 0)
+    result = []
+    for stage, reason, count in _ends(manifest, "dropped"):
+        samples = []
+        for row in summary.dropped.get((stage, reason), []):
+            text, detail = redact(row["text"]), redact(row["detail"])
+            marks = find_marks(text, reason, detail, width)
+            text, marks, start = clip(text, marks, SHOWN_CHARACTERS)
+            samples.append({
+                "id": row["id"], "source": row["source"], "path": row["path"],
+                "record": row["record"], "detail": detail, "characters": row["characters"],
+                "starts_at": start, "text": text, "marks": [list(mark) for mark in marks]})
+        result.append({"stage": stage, "reason": reason, "documents": count, "samples": samples})
+    return result
+
+
+def _dead_letters(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, Any]]:
+    return [{"stage": stage, "reason": reason, "records": count, "samples": [
+                {key: row[key] for key in ("source", "path", "record", "detail")}
+                for row in summary.dead_letters.get((stage, reason), [])]}
+            for stage, reason, count in _ends(manifest, "dead_letters")]
+
+
+def _of(summary: Summary, kind: str, value: str, name: str) -> Distribution:
+    return summary.numbers.get((kind, value), {}).get(name, Distribution())
+
+
+def _score_names(summary: Summary) -> list[str]:
+    """Names of distributions in the order of the page; counts of personal data are told apart."""
+    found = {name for group, named in summary.numbers.items() if group[0] == "source"
+             for name in named if not name.startswith(PII)}
+    first = [LENGTH, LANGUAGE_SCORE, PERPLEXITY, QUALITY, TOXICITY]
+    return [name for name in [*first, *sorted(found.difference(first))] if name in found]
+
+
+def _distribution(summary: Summary, name: str, sources: Sequence[str]) -> dict[str, Any]:
+    return {**summary.distribution("source", name).facts(), "sources": {
+        source: found.short_facts() for source in sources
+        if (found := _of(summary, "source", source, name)).count}}
+
+
+def _duplicates(manifest: Mapping[str, Any], summary: Summary,
+                near_copies: Mapping[str, Any] | None) -> dict[str, Any]:
+    lost = {"exact duplicate": 0, "near duplicate": 0, "repeated text": 0}
+    for entry in manifest["sources"].values():
+        for reason, count in entry["dropped"].get("dedup", {}).items():
+            lost[reason] = lost.get(reason, 0) + count
+    examined = manifest["stages"]["dedup"]["read"]
+    copies = lost["exact duplicate"] + lost["near duplicate"]
+    search = {key: value for key, value in (near_copies or {}).items()
+              if key not in ("clusters", "documents", "largest")}
+    return {
+        "examined": examined, "dropped": lost, "rate": copies / examined if examined else 0.0,
+        "near_copies": None if near_copies is None else {
+            "search": search, "clusters": sum(summary.cluster_sizes.values()),
+            "documents": sum(size * count for size, count in summary.cluster_sizes.items()),
+            "sizes": [list(item) for item in sorted(summary.cluster_sizes.items())],
+            "largest": summary.clusters}}
+
+
+def _grouped(summary: Summary, keys: Sequence[str]) -> dict[Key, list[int]]:
+    """COUNTS by the values of some KEYS."""
+    places = [KEYS.index(key) for key in keys]
+    result: dict[Key, list[int]] = {}
+    for key, counts in summary.documents.items():
+        entry = result.setdefault(tuple(key[place] for place in places), [0] * len(COUNTS))
+        entry[:] = [a + b for a, b in zip(entry, counts, strict=True)]
+    return result
+
+
+def _counts(counts: Sequence[int], tokens: bool) -> dict[str, int]:
+    return {name: count for name, count in zip(COUNTS, counts, strict=True)
+            if tokens or name != "tokens"}
+
+
+def _mixture(summary: Summary, tokens: bool) -> dict[str, Any]:
+    """Shares of source, licence and language together, and of each alone; the largest rows, and
+    the rest in one."""
+    result: dict[str, Any] = {}
+    for title, keys in (("together", ("source", "licence", "language")), ("domain", ("domain",)),
+                        ("licence", ("licence",)), ("language", ("language",))):
+        rows = sorted(_grouped(summary, keys).items(), key=lambda item: (-item[1][2], item[0]))
+        rest = [sum(column) for column in zip(*(counts for _, counts in rows[MIXTURE_ROWS:]),
+                                              strict=True)]
+        result[title] = {
+            "rows": [{**dict(zip(keys, key, strict=True)), **_counts(counts, tokens)}
+                     for key, counts in rows[:MIXTURE_ROWS]],
+            "more": max(0, len(rows) - MIXTURE_ROWS),
+            "rest": _counts(rest, tokens) if rest else None}
+    return result
+
+
+def _splits(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, Any]]:
+    grouped = _grouped(summary, ("source", "split"))
+    return [{"source": source, "split": split, "documents": counts[0], "bytes": counts[2]}
+            for source in manifest["sources"] for split in ("train", "validation", "test")
+            if (counts := grouped.get((source, split)))]
+
+
+def _perplexity_variance(summary: Summary, sources: Sequence[str]) -> dict[str, Any] | None:
+    """PPL-Var: the variance over documents of the perplexity of a document, of all, by source and
+    by language (each language has a model and so a scale of its own)."""
+    whole = summary.distribution("source", PERPLEXITY)
+    if not whole.count:
+        return None
+    languages = sorted(value for kind, value in summary.numbers if kind == "language")
+    return {
+        "all": whole.short_facts(),
+        "sources": {name: found.short_facts() for name in sources
+                    if (found := _of(summary, "source", name, PERPLEXITY)).count},
+        "languages": {name: found.short_facts() for name in languages
+                      if (found := _of(summary, "language", name, PERPLEXITY)).count}}
+
+
+def _topics(topics: Mapping[str, Sequence[Topic]], summary: Summary) -> dict[str, Any]:
+    return {language: {
+        "documents": len(summary.topic_texts[language]),
+        "coherence": round(sum(topic.coherence for topic in found) / len(found), 6),
+        "topics": [{"words": list(topic.words), "share": topic.share,
+                    "coherence": round(topic.coherence, 6)} for topic in found]}
+        for language, found in topics.items() if found}
+
+
+def _toxicity(summary: Summary, sources: Sequence[str]) -> dict[str, Any] | None:
+    def facts(found: Distribution) -> dict[str, Any]:
+        return {**found.short_facts(), "tails": {
+            str(limit): found.share_from(limit) for limit in TOXIC}}
+
+    whole = summary.distribution("source", TOXICITY)
+    if not whole.count:
+        return None
+    return {"all": facts(whole), "sources": {
+        name: facts(found) for name in sources
+        if (found := _of(summary, "source", name, TOXICITY)).count}}
+
+
+def _personal_data(summary: Summary, sources: Sequence[str]) -> list[dict[str, Any]]:
+    """Finds and documents by type."""
+    kinds = sorted({name for group, named in summary.numbers.items() if group[0] == "source"
+                    for name in named if name.startswith(PII)})
+    rows = []
+    for kind in kinds:
+        by_source = {name: found for name in sources
+                     if (found := _of(summary, "source", name, kind)).count}
+        rows.append({
+            "type": kind.removeprefix(PII),
+            "found": int(sum(found.total for found in by_source.values())),
+            "documents": sum(found.count for found in by_source.values()),
+            "sources": {name: int(found.total) for name, found in by_source.items()}})
+    return sorted(rows, key=lambda row: (-row["found"], row["type"]))

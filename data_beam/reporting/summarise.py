@@ -1,0 +1,235 @@
+"""Summaries of all shards of a corpus, by Beam: each shard is read once, by one worker.
+
+    shard numbers -> read, count -> a small file each -> put together in the order of shards
+"""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+from pyarrow.compute import call_function
+
+from data_beam.corpus_files import DAMAGED, damaged
+from data_beam.dedup import clusters
+from data_beam.progress import WorkerProgress
+from data_beam.records import Origin
+from data_beam.reporting.summary import (
+    DROPPED_SAMPLES,
+    KEPT_SAMPLES,
+    KEYS,
+    LANGUAGE_SCORE,
+    LENGTH,
+    MEMBERS,
+    SHOWN_CHARACTERS,
+    Summary,
+    first_by_id,
+    largest,
+)
+from data_beam.sinks import documents, files, leftovers
+from data_beam.stages.context import KINDS, shard_numbers
+from maxlm.config.schema import ConfigError
+from maxlm.data.tokenizer import Tokenizer
+
+TOPIC_CHARACTERS = 4000
+"""Of the text of a document that topics are made from."""
+BY_LANGUAGE = "perplexity"
+"""The score whose scale differs by language, because each has a model of its own."""
+_COLUMNS = ["id", "text", *KEYS, "path", "record", "language_score", "transforms", "scores"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What workers need to know.
+
+    Attributes:
+      corpus: its folder.
+      shards: files of each kind in it.
+      scratch: existing folder for what workers hand over.
+      topic_shares: share of documents whose texts are wanted for topics, by language.
+      tokenizer: names of the tokenizer's files in `scratch`; none to count no tokens.
+      progress: existing local folder for workers' progress, or "".
+    """
+
+    corpus: str
+    shards: int
+    scratch: str
+    topic_shares: Mapping[str, float]
+    tokenizer: tuple[str, ...]
+    progress: str
+
+    def path(self, kind: str, shard: int) -> str:
+        """Of a file of the corpus."""
+        return FileSystems.join(self.corpus, kind,
+                                files.shard_name(kind, shard, self.shards, KINDS[kind]))
+
+    def result(self, shard: int) -> str:
+        """Of the summary of a shard."""
+        return FileSystems.join(self.scratch, f"summary-{shard:05d}.json")
+
+
+class Summarise(beam.DoFn):
+    """Shard number -> nothing; its summary, or what is damaged, is in a file."""
+
+    def __init__(self, job: Job):
+        self._job = job
+
+    def setup(self) -> None:
+        self._progress = WorkerProgress(self._job.progress)
+        self._tokenizer = Tokenizer.from_files({
+            name: files.read_bytes(FileSystems.join(self._job.scratch, name))
+            for name in self._job.tokenizer}) if self._job.tokenizer else None
+
+    def process(self, shard: int) -> None:
+        result = self._summary(shard)
+        value = {"damaged": result} if isinstance(result, str) else result.to_json()
+        data = json.dumps(value).encode("ascii")
+        files.write_atomically(self._job.result(shard), self._job.scratch,
+                               lambda handle: handle.write(data))
+        self._progress.flush()
+
+    def _summary(self, shard: int) -> Summary | str:
+        """The summary, or a message on the file that cannot be read."""
+        summary = Summary()
+        path = self._job.path("documents", shard)
+        try:
+            near = self._clusters(shard, summary)
+            for group in _row_groups(path):
+                self._add(summary, group, near)
+        except DAMAGED as error:
+            return damaged(path, error)
+        for key in ("samples", "dropped", "dead_letters"):
+            getattr(self, f"_{key}")(shard, summary)
+        return summary
+
+    def _add(self, summary: Summary, group: pa.Table, near: dict[str, dict[str, Any]]) -> None:
+        """Adds the documents of a row group."""
+        texts = group["text"]
+        characters = call_function("utf8_length", [texts]).to_pylist()
+        sizes = call_function("binary_length", [texts]).to_pylist()
+        numbers: dict[tuple[str, str, str], list[float]] = {}
+        transforms: Counter[str] = Counter()
+        for i, row in enumerate(group.drop_columns(["text"]).to_pylist()):
+            source, language = row["source"], row["language"]
+            tokens = 0
+            if self._tokenizer is not None:
+                # Each document is between BOS and EOS in the token shards.
+                tokens = len(self._tokenizer.encode(texts[i].as_py())) + 2
+            summary.count(tuple(row[key] for key in KEYS), (1, characters[i], sizes[i], tokens))
+            scores = dict(row["scores"] or ())
+            named = [(LENGTH, characters[i]), *scores.items()]
+            if row["language_score"] is not None:
+                named.append((LANGUAGE_SCORE, row["language_score"]))
+            for name, value in named:
+                numbers.setdefault(("source", source, name), []).append(value)
+            if BY_LANGUAGE in scores:
+                numbers.setdefault(("language", language, BY_LANGUAGE), []).append(
+                    scores[BY_LANGUAGE])
+            transforms.update({name.partition("=")[0] for name in row["transforms"] or ()})
+            if row["language_score"] is not None and _chosen(
+                    row["id"], self._job.topic_shares.get(language, 0.0)):
+                summary.topic_texts.setdefault(language, []).append(
+                    (row["id"], texts[i].as_py()[:TOPIC_CHARACTERS]))
+            samples = summary.kept.setdefault((source,), [])
+            if len(samples) < KEPT_SAMPLES:  # rows come in the order of ids
+                samples.append({**row, "scores": scores, "characters": characters[i],
+                                "text": texts[i].as_py()[:SHOWN_CHARACTERS]})
+            if row["id"] in near:
+                near[row["id"]]["text"] = texts[i].as_py()[:SHOWN_CHARACTERS]
+            self._progress.add(documents=1)
+        for (kind, value, name), values in sorted(numbers.items()):
+            summary.add_numbers((kind, value), name, values)
+        for name, count in transforms.items():
+            summary.transforms[name] = summary.transforms.get(name, 0) + count
+
+    def _clusters(self, shard: int, summary: Summary) -> dict[str, dict[str, Any]]:
+        """Adds the clusters of near copies; returns the largest by the id of the kept document,
+        which is in the documents of the same shard."""
+        path = clusters.path_of(self._job.corpus, shard, self._job.shards)
+        if not FileSystems.exists(path):
+            return {}
+        found: dict[str, dict[str, Any]] = {}
+        for row in documents.read_rows(path, clusters.SCHEMA):
+            entry = found.setdefault(row["cluster"], {
+                "cluster": row["cluster"], "documents": 0, "members": []})
+            entry["documents"] += 1
+            if len(entry["members"]) < MEMBERS:
+                entry["members"].append(
+                    {key: value for key, value in row.items() if key != "cluster"})
+        summary.cluster_sizes = dict(Counter(entry["documents"] for entry in found.values()))
+        summary.clusters = largest(found.values())
+        return {entry["cluster"]: entry for entry in summary.clusters}
+
+    def _samples(self, shard: int, summary: Summary) -> None:
+        """Adds texts of dropped documents; a line is one."""
+        for row in _lines(self._job.path("samples", shard)):
+            rows = summary.dropped.setdefault((row["stage"], row["reason"]), [])
+            rows.append(row)
+        for key, rows in summary.dropped.items():
+            summary.dropped[key] = first_by_id(rows, DROPPED_SAMPLES)
+
+    def _dropped(self, shard: int, summary: Summary) -> None:
+        """Adds dropped documents without a text, where no stage kept one: it had none, or was
+        dropped by the reader."""
+        found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        for row in documents.read_rows(self._job.path("dropped", shard), leftovers.DROPPED_SCHEMA):
+            key = row["stage"], row["reason"]
+            rows = found.setdefault(key, [])
+            if key not in summary.dropped and len(rows) < DROPPED_SAMPLES:
+                rows.append({**row, "text": "", "characters": None})
+        summary.dropped.update({key: rows for key, rows in found.items() if rows})
+
+    def _dead_letters(self, shard: int, summary: Summary) -> None:
+        found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        for row in _lines(self._job.path("dead_letters", shard)):
+            row["id"] = Origin(row["source"], row["path"], row["record"]).id
+            found.setdefault((row["stage"], row["reason"]), []).append(row)
+        for key, rows in found.items():
+            summary.dead_letters[key] = first_by_id(rows, DROPPED_SAMPLES)
+
+
+def _row_groups(path: str) -> Iterator[pa.Table]:
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        parquet = pyarrow.parquet.ParquetFile(handle)
+        names = parquet.schema_arrow.names
+        if not set(_COLUMNS) <= set(names):
+            raise pa.ArrowInvalid(f"its columns are {', '.join(names)}")
+        for number in range(parquet.num_row_groups):
+            yield parquet.read_row_group(number, columns=_COLUMNS)
+
+
+def _lines(path: str) -> Iterator[dict[str, Any]]:
+    for line in files.read_bytes(path).splitlines():
+        yield json.loads(line)
+
+
+def _chosen(id: str, share: float) -> bool:
+    """Whether a document is in a random share of all, by the second half of its id."""
+    return int(id[16:], 16) < share * 2**64
+
+
+def summarise(job: Job, pipeline: Callable[[Callable[[beam.Pipeline], None]], None]) -> Summary:
+    """The summary of a whole corpus.
+
+    Args:
+      job: where it is.
+      pipeline: runs a Beam pipeline that its argument fills.
+
+    Raises:
+      ConfigError: a file is damaged; the first is named.
+    """
+    pipeline(lambda root: (shard_numbers(root, job.shards)
+                           | "Summarise shard" >> beam.ParDo(Summarise(job))))
+    whole = Summary()
+    for shard in range(job.shards):
+        value = json.loads(files.read_bytes(job.result(shard)))
+        if "damaged" in value:
+            raise ConfigError(value["damaged"])
+        whole.merge(Summary.from_json(value))
+    return whole

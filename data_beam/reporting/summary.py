@@ -1,0 +1,136 @@
+"""What the report has to know of a shard; the summaries of shards add up to that of the corpus.
+
+Counts, distributions, and the documents with the smallest ids for samples: ids are hashes, so these
+are a random choice, the same however the corpus is cut into shards. A summary's size depends on
+the numbers of sources, licences, languages and reasons, not on the number of documents.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from data_beam.reporting.distribution import Distribution
+
+KEPT_SAMPLES = 3
+"""Documents shown of each source."""
+DROPPED_SAMPLES = 3
+"""Dropped documents (or dead letters) shown of each stage and reason."""
+CLUSTERS = 10
+"""Largest clusters of near copies shown."""
+MEMBERS = 12
+"""Documents listed of a cluster."""
+SHOWN_CHARACTERS = 1200
+"""Of the text of a sample."""
+LENGTH, LANGUAGE_SCORE = "characters", "language_score"
+"""Names of distributions beside those of the rules' scores."""
+
+Key = tuple[str, ...]
+KEYS = ("source", "domain", "licence", "language", "split")
+COUNTS = ("documents", "characters", "bytes", "tokens")
+
+
+class Summary:
+    """Of some documents of a corpus, and of what was dropped beside them.
+
+    Attributes:
+      documents: COUNTS by the values of KEYS. `tokens` is 0 without a tokenizer.
+      numbers: distributions by ("source", its name) or ("language", its code), then by name.
+      transforms: documents by what changed their texts.
+      kept: samples by source.
+      dropped, dead_letters: samples by stage and reason.
+      cluster_sizes: clusters of near copies by number of documents.
+      clusters: the largest of them.
+      topic_texts: (document id, beginning of its text) by language.
+    """
+
+    def __init__(self) -> None:
+        self.documents: dict[Key, list[int]] = {}
+        self.numbers: dict[Key, dict[str, Distribution]] = {}
+        self.transforms: dict[str, int] = {}
+        self.kept: dict[Key, list[dict[str, Any]]] = {}
+        self.dropped: dict[Key, list[dict[str, Any]]] = {}
+        self.dead_letters: dict[Key, list[dict[str, Any]]] = {}
+        self.cluster_sizes: dict[int, int] = {}
+        self.clusters: list[dict[str, Any]] = []
+        self.topic_texts: dict[str, list[tuple[str, str]]] = {}
+
+    def count(self, key: Key, counts: Iterable[int]) -> None:
+        """Adds COUNTS of documents that share the values of KEYS."""
+        old = self.documents.get(key, [0] * len(COUNTS))
+        self.documents[key] = [a + b for a, b in zip(old, counts, strict=True)]
+
+    def add_numbers(self, group: Key, name: str, values: Iterable[float]) -> None:
+        """Adds numbers to a distribution."""
+        self.numbers.setdefault(group, {}).setdefault(name, Distribution()).add(
+            np.fromiter(values, np.float64))
+
+    def merge(self, other: "Summary") -> None:
+        """Adds another summary. The counts do not depend on the order; means and variances do in
+        their last digits."""
+        for key, counts in other.documents.items():
+            self.count(key, counts)
+        for group, named in other.numbers.items():
+            for name, distribution in named.items():
+                self.numbers.setdefault(group, {}).setdefault(
+                    name, Distribution()).merge(distribution)
+        for name, count in other.transforms.items():
+            self.transforms[name] = self.transforms.get(name, 0) + count
+        for size, count in other.cluster_sizes.items():
+            self.cluster_sizes[size] = self.cluster_sizes.get(size, 0) + count
+        for name, most in (("kept", KEPT_SAMPLES), ("dropped", DROPPED_SAMPLES),
+                           ("dead_letters", DROPPED_SAMPLES)):
+            mine = getattr(self, name)
+            for key, rows in getattr(other, name).items():
+                mine[key] = first_by_id([*mine.get(key, []), *rows], most)
+        self.clusters = largest(self.clusters + other.clusters)
+        for language, texts in other.topic_texts.items():
+            self.topic_texts[language] = sorted(self.topic_texts.get(language, []) + texts)
+
+    def distribution(self, kind: str, name: str) -> Distribution:
+        """Of a name over all sources or all languages, put together in the order of their names."""
+        whole = Distribution()
+        for group in sorted(self.numbers):
+            if group[0] == kind and name in self.numbers[group]:
+                whole.merge(self.numbers[group][name])
+        return whole
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, for another process: dicts whose keys are no strings as lists of items."""
+        return {
+            "documents": list(self.documents.items()),
+            "numbers": [(group, [(name, distribution.to_json())
+                                 for name, distribution in named.items()])
+                        for group, named in self.numbers.items()],
+            "transforms": self.transforms,
+            "kept": list(self.kept.items()), "dropped": list(self.dropped.items()),
+            "dead_letters": list(self.dead_letters.items()),
+            "cluster_sizes": list(self.cluster_sizes.items()), "clusters": self.clusters,
+            "topic_texts": self.topic_texts}
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> "Summary":
+        """What `to_json` wrote."""
+        result = Summary()
+        result.documents = {tuple(key): counts for key, counts in value["documents"]}
+        result.numbers = {
+            tuple(group): {name: Distribution.from_json(item) for name, item in named}
+            for group, named in value["numbers"]}
+        result.transforms = value["transforms"]
+        for name in ("kept", "dropped", "dead_letters"):
+            setattr(result, name, {tuple(key): rows for key, rows in value[name]})
+        result.cluster_sizes = dict(value["cluster_sizes"])
+        result.clusters = value["clusters"]
+        result.topic_texts = {language: [(id, text) for id, text in texts]
+                              for language, texts in value["topic_texts"].items()}
+        return result
+
+
+def first_by_id(rows: Iterable[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """The rows with the smallest ids."""
+    return sorted(rows, key=lambda row: row["id"])[:most]
+
+
+def largest(clusters: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The largest clusters; of equally large ones those with the smallest ids."""
+    return sorted(clusters, key=lambda entry: (-entry["documents"], entry["cluster"]))[:CLUSTERS]
