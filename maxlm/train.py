@@ -10,7 +10,6 @@ import dataclasses
 import fcntl
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -44,7 +43,7 @@ from maxlm.training import step as steps
 from maxlm.training.checkpoint_reader import CheckpointError, Meta, differences
 from maxlm.training.checkpoints import Checkpointer
 from maxlm.training.faults import naming_full_disk, naming_no_memory
-from maxlm.training.runs import stored_config
+from maxlm.training.runs import stored_config, write_run_files
 from maxlm.training.state import TrainState, abstract_state, init_state
 
 
@@ -95,7 +94,8 @@ def refuse_other_run(config: Config, plan: dict[str, Any]) -> Callable[[Meta], N
     def check(meta: Meta) -> None:
         wanted, saved = to_plain(config), to_plain(stored_config(meta.config))
         lines = differences(saved["model"], wanted["model"], "config.model")
-        if meta.plan["hash"] != plan["hash"]:
+        begun = meta.plan["hash"] is not None  # else weights to start from, on any data
+        if begun and meta.plan["hash"] != plan["hash"]:
             lines += differences(saved["data"], wanted["data"], "config.data")
             lines += differences(
                 saved["run"]["seed"], wanted["run"]["seed"], "config.run.seed")
@@ -105,7 +105,12 @@ def refuse_other_run(config: Config, plan: dict[str, Any]) -> Callable[[Meta], N
             lines += differences(have, want, "corpus.sources")
         lines = [line for line in lines
                  if line.split(":")[0].rpartition(".")[2] not in FREE_SETTINGS]
-        if not lines and meta.plan["hash"] != plan["hash"]:
+        if not begun and meta.plan["tokenizer_sha256"] != plan["tokenizer_sha256"]:
+            lines += ["config.data.tokens: made with tokenizer "
+                      f"{plan['tokenizer_sha256'][:12]}, but the weights to start from are for "
+                      f"{meta.plan['tokenizer_sha256'][:12]}, which lies in --workdir; tokenize "
+                      "the texts with it"]
+        if begun and not lines and meta.plan["hash"] != plan["hash"]:
             lines = ["the tokens of the corpus have changed, though not their number (plan "
                      f"{meta.plan['hash'][:12]} and {plan['hash'][:12]})"]
         if lines:
@@ -169,13 +174,14 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
         start, state, tokens_seen = 0, init_state(config, mesh), 0
     else:
         start, state, tokens_seen = found[0], found[1], found[2].tokens
-        report(f"resuming after step {start} of {config.run.steps}")
+        report(f"resuming after step {start} of {config.run.steps}" if start else
+               f"starting from the weights in {workdir}")
     if start >= config.run.steps:
         report(f"nothing to do: the checkpoint of step {start} is at or past the last step "
                f"({config.run.steps}); raise --config.run.steps to train on")
         return 0
     if first_process:
-        write_run_files(config, workdir, plan)
+        write_run_files(config, workdir, plan.tokenizer())
     metrics_file = stack.enter_context(contextlib.closing(MetricsFile(
         workdir / "metrics.jsonl", start if found else None, report))) if first_process else None
 
@@ -268,15 +274,6 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
     report(f"done: {config.run.steps} steps, {tokens_seen:,} tokens, "
            f"{duration(time.monotonic() - began)}; {workdir}")
     return 0
-
-
-def write_run_files(config: Config, workdir: Path, plan: Plan) -> None:
-    """What evaluate and generate need to know about the run."""
-    text = json.dumps(to_plain(config), indent=2) + "\n"
-    for name, content in {"config.json": text.encode(), **plan.tokenizer().files}.items():
-        temporary = workdir / f"{name}.tmp"
-        temporary.write_bytes(content)
-        os.replace(temporary, workdir / name)
 
 
 if __name__ == "__main__":

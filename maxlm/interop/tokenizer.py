@@ -131,4 +131,6 @@ def _keep_unknown_apart(built: tokenizers.Tokenizer, model: Model) -> None:
                if piece.kind in (Kind.NORMAL, Kind.USER_DEFINED)}
     if any(set(piece.text) - spelled for piece in model.pieces):
         known = "".join(f"\\x{{{ord(character):X}}}" for character in sorted(spelled))
-        built.pre_tokenizer = pre_tokenizers.Split(Regex(f"[^{known}]+"), "isolated")
+        # Without byte pieces a run of them is one unknown token.
+        run = "" if model.byte_fallback else "+"
+        built.pre_tokenizer = pre_tokenizers.Split(Regex(f"[^{known}]{run}"), "isolated")

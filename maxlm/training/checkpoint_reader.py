@@ -161,16 +161,26 @@ class Reader:
         Raises:
           CheckpointError: no such step, or a parameter of another name, shape or dtype.
         """
+        return self.restore_state(step, {"params": abstract})["params"]
+
+    def restore_state(self, step: int, item: dict[str, Any]) -> dict[str, Any]:
+        """Fields of a `TrainState`.
+
+        Args:
+          step: one of `steps()`.
+          item: name of the field -> tree of `jax.ShapeDtypeStruct` with shardings.
+
+        Raises:
+          CheckpointError: no such step, or an array of another name, shape or dtype.
+        """
         self.require(step)
         path = self.directory / str(step) / "state"
         with ocp.PyTreeCheckpointer() as checkpointer:
             stored = ocp.StandardCheckpointHandler().metadata(epath.Path(path))
-            refuse_other_arrays(step, stored.tree["params"], abstract)
-            item = {"params": abstract}
-            restored = checkpointer.restore(path, args=ocp.args.PyTreeRestore(
+            refuse_other_arrays(step, {name: stored.tree[name] for name in item}, item)
+            return checkpointer.restore(path, args=ocp.args.PyTreeRestore(
                 item=item, partial_restore=True,
                 restore_args=ocp.checkpoint_utils.construct_restore_args(item)))
-        return restored["params"]
 
     def require(self, step: int) -> None:
         """Raises CheckpointError, with the steps there are, when there is no such checkpoint."""

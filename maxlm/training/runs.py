@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from maxlm.config import (
     from_config_dict,
     local_path,
     override,
+    to_plain,
 )
 from maxlm.data.tokenizer import Tokenizer, find_tokenizer
 from maxlm.models import transformer
 from maxlm.parallel.mesh import make_mesh
-from maxlm.training.checkpoint_reader import CheckpointError, Reader
+from maxlm.training.checkpoint_reader import CheckpointError, Meta, Reader
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +60,22 @@ def open_run(
     Raises:
       ConfigError: no run there, no such checkpoint, a damaged one, a bad override.
     """
+    step, _, config, tokenizer = open_config(workdir, step, overrides)
+    mesh = make_mesh(config.parallel)
+    shardings = transformer.param_shardings(config.model, mesh)
+    abstract = jax.tree.map(
+        lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding),
+        transformer.abstract_params(config.model), shardings,
+        is_leaf=lambda leaf: hasattr(leaf, "logical_axes"))
+    params = Reader(workdir).restore_params(step, abstract)
+    return Run(step, config, mesh, params, tokenizer)
+
+
+def open_config(
+    workdir: str | Path, step: int | None = None, overrides: Sequence[tuple[str, str]] = ()
+) -> tuple[int, Meta, Config, Tokenizer]:
+    """What `open_run` reads besides the weights: step, what is stored beside the arrays, the config
+    with a mesh that fits this machine, the tokenizer. Arguments and errors as there."""
     workdir = local_path(workdir, "--workdir")
     if not (workdir / "config.json").is_file():
         raise ConfigError(f"--workdir: {str(workdir)!r} holds no run (no config.json); give the "
@@ -80,14 +98,16 @@ def open_run(
             f"{tokenizer_path}: not the tokenizer the run was trained with (sha256 "
             f"{tokenizer.sha256[:12]}, the checkpoint says {trained_with[:12]}); copy it back from "
             "the directory of the tokens")
-    mesh = make_mesh(config.parallel)
-    shardings = transformer.param_shardings(config.model, mesh)
-    abstract = jax.tree.map(
-        lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding),
-        transformer.abstract_params(config.model), shardings,
-        is_leaf=lambda leaf: hasattr(leaf, "logical_axes"))
-    params = reader.restore_params(step, abstract)
-    return Run(step, config, mesh, params, tokenizer)
+    return step, meta, config, tokenizer
+
+
+def write_run_files(config: Config, workdir: Path, tokenizer: Tokenizer) -> None:
+    """What evaluate and generate need to know about the run."""
+    text = json.dumps(to_plain(config), indent=2) + "\n"
+    for name, content in {"config.json": text.encode(), **tokenizer.files}.items():
+        temporary = workdir / f"{name}.tmp"
+        temporary.write_bytes(content)
+        os.replace(temporary, workdir / name)
 
 
 # What a reading command may change: where it runs, how it computes, and what it reads.
