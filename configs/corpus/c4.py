@@ -1,5 +1,5 @@
-"""C4's recipe (Raffel et al. 2020, arXiv 1910.10683; numbers of the TensorFlow Datasets code): lines
-that are sentences, pages with enough of them, no line twice in the whole corpus.
+"""C4's recipe (Raffel et al. 2020, arXiv 1910.10683; numbers as in TensorFlow Datasets): lines that
+are sentences, pages with enough of them, no line twice in the whole corpus.
 
     python -m data_beam.prepare --config=configs/corpus/c4.py:RAW --output=CORPUS
 

@@ -4,8 +4,8 @@
 
 RAW is a folder with files of any format that data_beam knows by its suffix, WARC files of Common
 Crawl among them. Text by trafilatura; Gopher's repetition and quality; C4 without its rule on the
-ends of lines; FineWeb's own rules; near copies by 14 bands of 8 rows over 5-grams of words; addresses
-of e-mail and public IP addresses replaced. Chinese has its thresholds in the rule sets too.
+ends of lines; FineWeb's own rules; near copies by 14 bands of 8 rows over 5-grams of words; e-mail
+and public IP addresses replaced. Chinese has its thresholds in the rule sets too.
 """
 
 import dataclasses
