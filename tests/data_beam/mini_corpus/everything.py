@@ -1,0 +1,76 @@
+"""All parts of the corpus, and the recipe with everything on."""
+
+from pathlib import Path
+
+from data_beam.config import (
+
+    DecontaminateConfig,
+    DedupConfig,
+    EvaluationSetConfig,
+    FilterConfig,
+    InputConfig,
+    LicenceConfig,
+    LimitConfig,
+    MinHashConfig,
+    PrivacyConfig,
+    RecipeConfig,
+    RepeatedTextConfig,
+    SimHashConfig,
+    SourceConfig,
+    SplitConfig,
+)
+from data_beam.config.rule_sets import C4Config, C4Table
+from tests.data_beam.mini_corpus import cleaning, copies, reading, rule_sets, unwanted
+from tests.data_beam.mini_corpus.corpus import FREE, MiniCorpus
+
+RULES = ("chat_log", "entropy", "ngram_repetition", "repeated_sentences", "gopher_quality",
+         "gopher_repetition", "chinese_web_text", "nemo", "c4", "fineweb")
+"""The special rules come before the general ones, which would hide them."""
+
+
+def make() -> MiniCorpus:
+    """All files and labels."""
+    corpus = MiniCorpus()
+    for part in (reading, cleaning, rule_sets, unwanted, copies):
+        part.add(corpus)
+    return corpus
+
+
+def recipe(raw: Path, evaluation: Path) -> RecipeConfig:
+    """Everything on.
+
+    Args:
+      raw: where `MiniCorpus.write` wrote.
+      evaluation: folder with the evaluation set.
+    """
+    def files(pattern: str, format: str, **fields: str) -> InputConfig:
+        return InputConfig(str(raw), pattern, format, **fields)
+
+    row = {"licence_field": "licence", "url_field": "url"}
+    # Without the rule on the ends of lines, as FineWeb runs it. A paragraph ends with an empty line,
+    # which C4 takes away, but where it asks for no words in a line.
+    en = C4Table(require_end_mark=False)
+    zh = C4Table(require_end_mark=False, min_words_per_line=0)
+    return RecipeConfig(
+        sources=(
+            SourceConfig("web", "general", FREE, (
+                files("web/*.html", "html"), files("web/*.txt", "text"),
+                files("web/*.md", "markdown"))),
+            SourceConfig("rows", "domain", FREE, (files("rows/*", "jsonl", **row),)),
+            SourceConfig("archive", "general", FREE, (
+                files("archive/*.warc*", "warc"), files("archive/*.parquet", "parquet"))),
+            SourceConfig("books", "domain", FREE, (
+                files("books/*.pdf", "pdf"), files("books/*.epub", "epub"),
+                files("books/*.txt", "text"))),
+            SourceConfig("mirror", "general", FREE, (files("mirror/*", "jsonl", **row),)),
+            SourceConfig("code", "code", "Apache-2.0", (files("code/*", "code"),)),
+        ),
+        filters=FilterConfig(rules=RULES, c4=C4Config(en=en, zh=zh)),
+        licence=LicenceConfig(("CC-BY", "CC0-1.0", "MIT", "Apache-2.0")),
+        decontaminate=DecontaminateConfig((EvaluationSetConfig(
+            "quiz", str(evaluation), "quiz.jsonl", "jsonl", ("question", "choices")),)),
+        privacy=PrivacyConfig(enabled=True, passport="drop"),
+        dedup=DedupConfig(
+            minhash=MinHashConfig(True), simhash=SimHashConfig(True),
+            lines=RepeatedTextConfig(True), paragraphs=RepeatedTextConfig(True, 100)),
+        split=SplitConfig(0.1, 0.1), limits=LimitConfig(reading.LONGEST_RECORD), shards=3)
