@@ -1,4 +1,4 @@
-"""Gopher's recipe for web text (Rae et al. 2021, arXiv 2112.11446): quality, repetition, near copies.
+"""Gopher's recipe (Rae et al. 2021, arXiv 2112.11446): quality, repetition, near copies.
 
     python -m data_beam.prepare --config=configs/corpus/gopher.py:RAW --output=CORPUS
 
