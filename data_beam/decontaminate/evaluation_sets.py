@@ -21,7 +21,6 @@ _MAX_BYTES = 2**31
 class Item:
     """One item of an evaluation set: its texts, one a field (and one an element of a list)."""
 
-    set_name: str
     number: int
     """Within the set, from 1."""
     texts: tuple[str, ...]
@@ -137,7 +136,7 @@ def read(config: EvaluationSetConfig, field: str) -> list[Item]:
                         raise ConfigError(f"{place}: has no field {name!r}; "
                                           f"{suggestion(name, [str(key) for key in row])}")
                 texts = tuple(text for name in config.fields for text in _texts(row[name]))
-            items.append(Item(config.name, len(items) + 1, texts))
+            items.append(Item(len(items) + 1, texts))
     if not items:
         raise ConfigError(f"{field}: the set {config.name!r} has no item")
     return items

@@ -82,13 +82,15 @@ class NgramIndex:
     the fewest tokens allowed, else not at all. n is that of characters where most of the text's
     tokens are single characters of scripts without spaces.
 
+    Of each token 8 bytes are kept, its hash, and of each n-gram about 30.
+
     Args:
       texts: tokens of each.
       lengths: n, and the fewest.
     """
 
-    def __init__(self, texts: list[list[str]], lengths: Lengths):
-        self._texts = texts
+    def __init__(self, texts: Iterable[list[str]], lengths: Lengths):
+        self._texts: list[np.ndarray] = []
         self.too_short: list[bool] = []
         """By text: it is not searched for."""
         gathered: dict[int, list[tuple[int, np.ndarray]]] = {}
@@ -96,15 +98,16 @@ class NgramIndex:
             n, fewest = ((lengths.characters, lengths.min_characters) if mostly_unspaced(tokens)
                          else (lengths.words, lengths.min_words))
             self.too_short.append(len(tokens) < fewest)
-            if not self.too_short[-1]:
-                n = min(n, len(tokens))
-                for _, hashes in _window_hashes(_token_hashes(tokens), [n]):
-                    gathered.setdefault(n, []).append((number, hashes))
+            self._texts.append(_token_hashes([] if self.too_short[-1] else tokens))
+            n = min(n, len(self._texts[-1]))
+            for _, hashes in _window_hashes(self._texts[-1], [n]):
+                gathered.setdefault(n, []).append((number, hashes))
         self._tables = {
             n: _Table(np.concatenate([hashes for _, hashes in found]),
-                      np.repeat([number for number, _ in found],
+                      np.repeat(np.array([number for number, _ in found], np.int32),
                                 [len(hashes) for _, hashes in found]),
-                      np.concatenate([np.arange(len(hashes)) for _, hashes in found]))
+                      np.concatenate([np.arange(len(hashes), dtype=np.int32)
+                                      for _, hashes in found]))
             for n, found in sorted(gathered.items())}
 
     def __len__(self) -> int:
@@ -114,13 +117,14 @@ class NgramIndex:
     def find(self, tokens: list[str]) -> list[Match]:
         """All places where an n-gram stands, by length and place.
 
-        Hashes only propose: the tokens themselves are compared.
+        The hash of a window only proposes: the hashes of its tokens, 64 bits each, are compared.
         """
         matches = []
-        for n, windows in _window_hashes(_token_hashes(tokens), self._tables):
+        found = _token_hashes(tokens)
+        for n, windows in _window_hashes(found, self._tables):
             table = self._tables[n]
             for start, row in zip(*table.find(windows), strict=True):
                 text, offset = int(table.texts[row]), int(table.offsets[row])
-                if tokens[start:start + n] == self._texts[text][offset:offset + n]:
+                if np.array_equal(found[start:start + n], self._texts[text][offset:offset + n]):
                     matches.append(Match(int(start), n, text, offset))
         return matches

@@ -49,47 +49,47 @@ class DecontaminateRule:
 
     def __init__(self, config: DecontaminateConfig):
         self._config = config
-        self._owners: list[evaluation_sets.Item] = []
+        self._owners: list[tuple[str, int]] = []
+        """By text: set and number of its item."""
         texts: list[str] = []
         self.counts: dict[str, SetCounts] = {}
-        items_by_set: list[list[evaluation_sets.Item]] = []
+        items_by_set: dict[str, int] = {}
         for number, each in enumerate(config.sets):
             items = evaluation_sets.read(each, f"config.decontaminate.sets[{number}]")
-            items_by_set.append(items)
+            items_by_set[each.name] = len(items)
             for item in items:
-                self._owners += [item] * len(item.texts)
+                self._owners += [(each.name, item.number)] * len(item.texts)
                 texts += item.texts
-        self._index = NgramIndex([tokens(text) for text in texts], Lengths(
+        self._index = NgramIndex(map(tokens, texts), Lengths(
             config.words, config.min_words, config.characters, config.min_characters))
         self._count(items_by_set)
         self._check_planted(texts)
 
-    def _count(self, items_by_set: list[list[evaluation_sets.Item]]) -> None:
+    def _count(self, items_by_set: dict[str, int]) -> None:
         searched: dict[str, set[int]] = {}
         texts: dict[str, int] = {}
-        for owner, too_short in zip(self._owners, self._index.too_short, strict=True):
+        for (name, item), too_short in zip(self._owners, self._index.too_short, strict=True):
             if not too_short:
-                searched.setdefault(owner.set_name, set()).add(owner.number)
-                texts[owner.set_name] = texts.get(owner.set_name, 0) + 1
-        for number, items in enumerate(items_by_set):
-            name = items[0].set_name
+                searched.setdefault(name, set()).add(item)
+                texts[name] = texts.get(name, 0) + 1
+        for number, (name, items) in enumerate(items_by_set.items()):
             found = len(searched.get(name, ()))
             if not found:
                 raise ConfigError(
-                    f"config.decontaminate.sets[{number}]: none of the {len(items)} items of "
+                    f"config.decontaminate.sets[{number}]: none of the {items} items of "
                     f"{name!r} has {self._config.min_words} words or {self._config.min_characters} "
                     "characters in one field; name longer fields or lower min_words and "
                     "min_characters")
-            self.counts[name] = SetCounts(len(items), len(items) - found, texts[name])
+            self.counts[name] = SetCounts(items, items - found, texts[name])
 
     def _check_planted(self, texts: list[str]) -> None:
         """Items of each set, planted between other words and in other punctuation, must be found,
         and a document that is nothing but the item must not be kept as it is."""
         for name, counts in self.counts.items():
             searched = [i for i, owner in enumerate(self._owners)
-                        if owner.set_name == name and not self._index.too_short[i]]
+                        if owner[0] == name and not self._index.too_short[i]]
             for i in searched[::max(1, counts.texts // _CHECKED)]:
-                item = f"set {name!r}, item {self._owners[i].number}"
+                item = f"set {name!r}, item {self._owners[i][1]}"
                 text = texts[i].upper() if texts[i].isascii() else texts[i]
                 planted = f"some words。\n {text.replace(' ', ' / ')}, 甲乙丙丁 and more"
                 if not self._index.find(tokens(planted)):
@@ -129,7 +129,7 @@ class DecontaminateRule:
     def _named(self, matches: list[Match]) -> list[str]:
         """`mmlu item 12` of the first items found, and how many more."""
         names = list(dict.fromkeys(
-            f"{owner.set_name} item {owner.number}" for owner in
+            f"{name} item {item}" for name, item in
             (self._owners[match.text] for match in sorted(matches, key=lambda m: m.start))))
         more = [f"{len(names) - _NAMED} more items"] if len(names) > _NAMED else []
         return names[:_NAMED] + more

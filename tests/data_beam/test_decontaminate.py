@@ -98,8 +98,9 @@ def test_the_index_finds_what_a_naive_search_finds(texts, found, n, fewest, m, f
         assert found[match.start:match.start + match.length] == there
 
 
-def test_equal_hashes_are_not_taken_for_equal_words(monkeypatch):
-    monkeypatch.setattr(index, "_token_hashes", lambda found: np.ones(len(found), np.uint64))
+def test_equal_hashes_of_windows_are_not_taken_for_equal_words(monkeypatch):
+    monkeypatch.setattr(index, "_window_hashes",
+                        lambda hashes, _: iter([(2, np.ones(len(hashes) - 1, np.uint64))]))
     lengths = Lengths(2, 2, 2, 2)
     assert NgramIndex([["a", "b"]], lengths).find(["c", "d", "e"]) == []
 
