@@ -64,6 +64,7 @@ setup(
         "OpenCC>=1.1.9",
         "orbax-checkpoint>=0.11.20",
         "pyarrow>=16",
+        "pycld2>=0.42",
         "pypdfium2>=5",
         "resiliparse>=0.15,<2",
         "rjieba>=0.1.11",

@@ -2,8 +2,8 @@
 
 A rule of our own. A break is a wrap when the first word of the next line would not have fitted into
 the width of the text. Where most breaks inside of paragraphs are, those breaks become spaces
-(nothing between Chinese characters). Blank lines stay, and so do breaks beside indented lines, list items,
-tables and headings, and every break that is no wrap: verse has short lines.
+(nothing between Chinese characters). Blank lines stay, and so do breaks beside indented lines, list
+items, tables and headings, and every break that is no wrap: verse has short lines.
 """
 
 import re

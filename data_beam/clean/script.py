@@ -20,7 +20,7 @@ def converter(conversion: str) -> Callable[[str], str]:
 def fold_width(text: str) -> str:
     """Full-width ASCII letters and digits as ASCII: ＡＢＣ１２ becomes ABC12.
 
-    Punctuation stays: ，。！？：；（） are how Chinese is written. So does half-width katakana, where
-    voicing marks are characters of their own.
+    Punctuation stays: ，。！？：；（） are how Chinese is written. So does half-width katakana,
+    where voicing marks are characters of their own.
     """
     return text.translate(_WIDTH)

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from data_beam.config.languages import check_languages
 from maxlm.config.schema import setting
 
 
@@ -30,3 +31,12 @@ class LanguageConfig:
     min_score: float = setting(
         0.5, "a language less likely than this becomes und; below a half it is no majority (CCNet "
         "takes 0.5)", minimum=0.0, maximum=1.0)
+    second_vote: str = setting(
+        "none", "cld2: take the mean of fastText's probability and the share of the text that CLD2 "
+        "finds in that language, so that disagreement gives und and agreement helps a weak guess",
+        choices=("none", "cld2"))
+    languages: tuple[str, ...] = setting(
+        (), "codes to keep, und among them if wanted; other prose is dropped; empty keeps all")
+
+    def check(self, path: str) -> None:
+        check_languages(self.languages, f"{path}.languages")
