@@ -21,7 +21,7 @@ from data_beam.text_sample import sample_documents
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
-from maxlm.interop.tokenizer import to_huggingface
+from maxlm.data.tokenizer_export import to_huggingface
 
 _COMPARED_BYTES = 2_000_000
 

@@ -9,11 +9,11 @@ from tokenizers import models
 
 from data_beam import export_tokenizer, tokenize
 from maxlm.config import ConfigError
+from maxlm.data import tokenizer_export
 from maxlm.data.corpus import TokenCorpus
 from maxlm.data.sentencepiece_model import exact_unigram, parse
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
-from maxlm.interop import tokenizer as interop
-from maxlm.interop.tokenizer import CHECKED_TEXTS, to_huggingface
+from maxlm.data.tokenizer_export import CHECKED_TEXTS, to_huggingface
 from tests.document_corpora import document, write_corpus
 from tests.token_corpora import tiny_tokenizer
 
@@ -131,7 +131,7 @@ def test_an_export_that_would_give_other_ids_is_not_written(tmp_path, monkeypatc
         return models.BPE({piece.text: i for i, piece in enumerate(model.pieces)}, [],
                           byte_fallback=True, fuse_unk=True, unk_token="<unk>")
 
-    monkeypatch.setattr(interop, "_bpe", without_merges)
+    monkeypatch.setattr(tokenizer_export, "_bpe", without_merges)
     corpus = write_corpus(tmp_path / "c", [document(0, "word1 word12 文字")])
     with pytest.raises(ConfigError, match="would give other ids than the model on"):
         export_tokenizer.main([f"--tokenizer={tmp_path}", f"--output={tmp_path / 'hf'}",
