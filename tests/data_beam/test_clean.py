@@ -110,6 +110,9 @@ def test_a_text_in_han_characters_is_never_called_by_a_language_of_letters():
     ("委员会将于下周发表报告 report 2026，欢迎各界人士提出意见 OK。" * 20, "zh"),
     ("The committee will publish its report on the history of the city.\n" * 300, "en"),
     ("委員会は来週、この都市の歴史に関する報告書を発表する予定です。" * 100, "ja"),
+    # fastText says Japanese of these, which have no kana.
+    ("春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。", "zh"),
+    ("本品为白色结晶性粉末，无臭，味微苦。", "zh"),
     ("qx zv kj wq " * 40, "und"),
 ])
 def test_languages_with_the_default_threshold(text, language):
