@@ -67,6 +67,12 @@ def _powers() -> np.ndarray:
     return np.array(values, np.uint64)
 
 
+@functools.cache
+def _factors(size: int) -> tuple[np.uint64, ...]:
+    """An odd constant for each place in a shingle."""
+    return tuple(mix(np.arange(1, size + 1, dtype=np.uint64)) | np.uint64(1))
+
+
 def mix(values: np.ndarray) -> np.ndarray:
     """uint64 -> uint64 of the same shape, one to one: the finaliser of splitmix64."""
     values = values ^ (values >> np.uint64(30))
@@ -123,9 +129,8 @@ def shingles(text: str, word_ngram: int = 5, character_ngram: int = 5) -> np.nda
 def _windows(tokens: np.ndarray, size: int) -> np.ndarray:
     count = max(0, len(tokens) - size + 1)
     result = np.full(count, size, np.uint64)
-    for place in range(size):
-        odd = int(mix(np.array([place + 1], np.uint64))[0]) | 1
-        result += tokens[place:place + count] * np.uint64(odd)
+    for place, factor in enumerate(_factors(size)):
+        result += tokens[place:place + count] * factor
     return mix(result)
 
 
