@@ -13,6 +13,7 @@ import ml_collections
 from data_beam.config import (
     DedupConfig,
     FilterConfig,
+    LanguageConfig,
     RecipeConfig,
     RepeatedTextConfig,
 )
@@ -25,6 +26,7 @@ def get_config(root: str = "raw") -> ml_collections.ConfigDict:
     """The recipe for the files below `root`."""
     return to_config_dict(RecipeConfig(
         sources=(raw_folder(root),),
+        language=LanguageConfig(languages=("en", "zh")),
         filters=FilterConfig(max_short_line_fraction=1.0, rules=("c4",),
                              c4=C4Config(preset="tfds")),
         dedup=DedupConfig(lines=RepeatedTextConfig(

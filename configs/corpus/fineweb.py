@@ -5,7 +5,7 @@
 RAW is a folder with files of any format that data_beam knows by its suffix, WARC files of Common
 Crawl among them. Text by trafilatura; Gopher's repetition and quality; C4 without its rule on the
 ends of lines; FineWeb's own rules; near copies by 14 bands of 8 rows over 5-grams of words; e-mail
-and public IP addresses replaced. Chinese has its thresholds in the rule sets too.
+and public IP addresses replaced. Other languages are dropped.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ from data_beam.config import (
     DedupConfig,
     ExtractConfig,
     FilterConfig,
+    LanguageConfig,
     MinHashConfig,
     PrivacyConfig,
     RecipeConfig,
@@ -30,13 +31,13 @@ def get_config(root: str = "raw") -> ml_collections.ConfigDict:
     c4 = C4Config(preset="datatrove")
     return to_config_dict(RecipeConfig(
         sources=(raw_folder(root),),
+        language=LanguageConfig(languages=("en",), min_score=0.65),
         extract=ExtractConfig(html="trafilatura"),
         filters=FilterConfig(
             max_short_line_fraction=1.0,
             rules=("gopher_repetition", "gopher_quality", "c4", "fineweb"),
             c4=dataclasses.replace(
-                c4, en=dataclasses.replace(c4.en, require_end_mark=False),
-                zh=dataclasses.replace(c4.zh, require_end_mark=False))),
+                c4, en=dataclasses.replace(c4.en, require_end_mark=False))),
         privacy=PrivacyConfig(
             enabled=True, phone="keep", resident_id="keep", ssn="keep", card="keep",
             passport="keep", plate="keep"),

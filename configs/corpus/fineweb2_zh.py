@@ -14,6 +14,7 @@ from data_beam.config import (
     DedupConfig,
     ExtractConfig,
     FilterConfig,
+    LanguageConfig,
     MinHashConfig,
     PrivacyConfig,
     RecipeConfig,
@@ -26,6 +27,7 @@ def get_config(root: str = "raw") -> ml_collections.ConfigDict:
     """The recipe for the files below `root`."""
     return to_config_dict(RecipeConfig(
         sources=(raw_folder(root),),
+        language=LanguageConfig(languages=("zh",), min_score=0.65),
         extract=ExtractConfig(html="trafilatura"),
         filters=FilterConfig(
             max_short_line_fraction=1.0,

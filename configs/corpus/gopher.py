@@ -8,7 +8,7 @@ judged, each by its own thresholds; other languages are dropped.
 
 import ml_collections
 
-from data_beam.config import DedupConfig, FilterConfig, MinHashConfig, RecipeConfig
+from data_beam.config import DedupConfig, FilterConfig, LanguageConfig, MinHashConfig, RecipeConfig
 from data_beam.raw_folder import raw_folder
 from maxlm.config.schema import to_config_dict
 
@@ -17,6 +17,7 @@ def get_config(root: str = "raw") -> ml_collections.ConfigDict:
     """The recipe for the files below `root`."""
     return to_config_dict(RecipeConfig(
         sources=(raw_folder(root),),
+        language=LanguageConfig(languages=("en", "zh")),
         filters=FilterConfig(max_short_line_fraction=1.0,
                              rules=("gopher_repetition", "gopher_quality")),
         # Near copies as in the paper: 13-grams of words, similarity 0.8.
