@@ -14,6 +14,7 @@ _NOT_BEFORE = re.compile(
 _NEAR_BEFORE = re.compile(
     r"(?:(?<![A-Za-z])(?:ipv?4?|ips|address|host|server|from|ping|dns|gateway|client|proxy|login)"
     r"(?![A-Za-z])|地址|服务器|主机|网关|来自|代理|登录|://|@)[^\n]{0,16}\Z", re.IGNORECASE)
+_VERSION = re.compile("version|release|版本", re.IGNORECASE)
 _PORT_OR_PREFIX = re.compile(r":[0-9]{2,5}(?![0-9])|/[0-9]{1,2}(?![0-9/])")
 _REACH = 24
 
@@ -45,8 +46,8 @@ def ipv4(text: str, start: int, stop: int, private: bool) -> Iterator[Span]:
         before = text[max(0, match.start() - _REACH):match.start()]
         if _NOT_BEFORE.search(before) or not (private or _is_public(address)):
             continue
-        if (max(address.packed) >= 100 or _NEAR_BEFORE.search(before)
-                or _PORT_OR_PREFIX.match(text, match.end())):
+        if (max(address.packed) >= 100 or _PORT_OR_PREFIX.match(text, match.end())
+                or (_NEAR_BEFORE.search(before) and not _VERSION.search(before))):
             yield Span(*match.span(), "ip")
 
 

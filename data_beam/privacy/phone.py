@@ -12,7 +12,7 @@ from data_beam.privacy.spans import Span
 _LEFT = r"(?<![0-9_])(?<![0-9][.\-])"
 _RIGHT = r"(?![0-9A-Za-z_])(?![.\-][0-9])"
 
-_CHINA = r"(?:\(?(?:\+|00)?86\)?[ \-]?)"
+_CHINA = r"(?:(?:\((?:\+|00)?86\)|(?:\+|00)?86)[ \-]?)"
 # Allocated by the Ministry of Industry and Information Technology, numbers for machines included.
 _MOBILE_PREFIX = (r"1(?:3[0-9]|4[014-9]|5[0-35-9]|6[2567]|7[0-8]|8[0-9]|9[0-35-9])")
 _MOBILE = re.compile(
@@ -23,7 +23,7 @@ _SUBSCRIBER = rf"[2-8][0-9]{{2,3}}[ \-]?[0-9]{{4}}{_EXTENSION}{_RIGHT}"
 _LANDLINE = re.compile(
     rf"{_LEFT}{_CHINA}?(?:\(0{_AREA}\)[ \-]?|0{_AREA}([ \-])){_SUBSCRIBER}")
 _LANDLINE_ABROAD = re.compile(
-    rf"{_LEFT}\(?(?:\+|00)86\)?[ \-]?\(?0?{_AREA}\)?[ \-]?{_SUBSCRIBER}")
+    rf"{_LEFT}(?:\((?:\+|00)86\)|(?:\+|00)86)[ \-]?(?:\(0?{_AREA}\)|0?{_AREA})[ \-]?{_SUBSCRIBER}")
 
 _NORTH_AMERICA = re.compile(
     rf"{_LEFT}(?:\+?1[ .\-])?(?:\([2-9][0-9]{{2}}\) ?[2-9][0-9]{{2}}[ .\-]"

@@ -16,8 +16,8 @@ from data_beam.records import Document, Dropped
 from maxlm.config.schema import ConfigError
 
 PLACEHOLDERS = {
-    "resident_id": "[ID]", "card": "[CARD]", "email": "[EMAIL]", "phone": "[PHONE]", "ssn": "[ID]",
-    "passport": "[PASSPORT]", "plate": "[PLATE]", "ip": "[IP]", "name": "[NAME]",
+    "resident_id": "[ID]", "card": "[CARD]", "email": "[EMAIL]", "ip": "[IP]", "phone": "[PHONE]",
+    "ssn": "[ID]", "passport": "[PASSPORT]", "plate": "[PLATE]", "name": "[NAME]",
 }
 """Kinds in the order in which equally long finds win: what has a check digit comes first."""
 _PRIORITY = {kind: rank for rank, kind in enumerate(PLACEHOLDERS)}
