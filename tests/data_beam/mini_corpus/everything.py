@@ -10,6 +10,7 @@ from data_beam.config import (
     FilterConfig,
     InputConfig,
     LicenceConfig,
+    LanguageConfig,
     LimitConfig,
     MinHashConfig,
     PrivacyConfig,
@@ -66,6 +67,7 @@ def recipe(raw: Path, evaluation: Path) -> RecipeConfig:
             SourceConfig("code", "code", "Apache-2.0", (files("code/*", "code"),)),
         ),
         filters=FilterConfig(rules=RULES, c4=C4Config(en=en, zh=zh)),
+        language=LanguageConfig(second_vote="cld2", languages=("zh", "en", "ja", "und")),
         licence=LicenceConfig(("CC-BY", "CC0-1.0", "MIT", "Apache-2.0")),
         decontaminate=DecontaminateConfig((EvaluationSetConfig(
             "quiz", str(evaluation), "quiz.jsonl", "jsonl", ("question", "choices")),)),
