@@ -29,14 +29,16 @@ def raw_folder(root: str, name: str = "raw", domain: str = "general",
       ConfigError: no such file is there.
     """
     try:
-        found = [entry.path.lower() for entry in files.match(root, "**")]
+        found = [entry.path for entry in files.match(root, "**")]
     except Exception as error:  # Beam wraps each file system's own errors in its own.
         raise ConfigError(f"cannot list {root}: {error}") from None
     inputs = []
     for suffix, format in FORMATS.items():
         for compression in COMPRESSED:
-            if any(path.endswith(f".{suffix}{compression}") for path in found):
-                inputs.append(InputConfig(root, f"**.{suffix}{compression}", format))
+            end = f".{suffix}{compression}"
+            # As written: patterns tell capitals from small letters, people do not.
+            written = {path[-len(end):] for path in found if path.lower().endswith(end)}
+            inputs += [InputConfig(root, f"**{name}", format) for name in sorted(written)]
     if not inputs:
         raise ConfigError(
             f"{root}: no file there ends in one of {', '.join('.' + s for s in FORMATS)} "
