@@ -17,6 +17,7 @@ from data_beam.decontaminate.rule import DecontaminateRule
 from data_beam.filters.basic import BasicRule
 from data_beam.filters.licence import LicenceRule
 from data_beam.filters.rule_sets import make_rule_sets
+from data_beam.models.classifier import QualityRule
 from data_beam.models.perplexity import PerplexityRule
 from data_beam.privacy.rule import PrivacyRule
 from data_beam.records import DeadLetter, Document, Dropped
@@ -52,6 +53,7 @@ def make_rules(recipe: RecipeConfig) -> list[Rule]:
         *make_rule_sets(recipe.filters),
         *([PerplexityRule(recipe.perplexity)] if recipe.perplexity.models else []),
         *([DecontaminateRule(recipe.decontaminate)] if recipe.decontaminate.sets else []),
+        *([QualityRule(recipe.quality)] if recipe.quality.model else []),
         *([PrivacyRule(recipe.privacy)] if recipe.privacy.enabled else []),
     ]
 

@@ -1,0 +1,86 @@
+"""Text classifiers that `data_beam.train_quality` trains, and the rule that drops what one rates
+low."""
+
+import dataclasses
+
+from data_beam.config import QualityConfig
+from data_beam.models.folder import Folder
+from data_beam.models.hashed_ngrams import HashedNgrams
+from data_beam.models.ordinal import OrdinalModel
+from data_beam.records import Document, Dropped
+from maxlm.config.schema import ConfigError
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What a classifier is for.
+
+    Attributes:
+      highest: labels go from 0 to this.
+      threshold: where its rule cuts unless told otherwise.
+      above: what texts with a score of at least the threshold are called.
+    """
+
+    name: str
+    highest: int
+    threshold: float
+    above: str
+
+    @property
+    def kind(self) -> str:
+        return f"maxlm {self.name} model 1"
+
+
+TASKS = {task.name: task for task in (Task("quality", 5, 2.0, "kept"),
+                                      Task("safety", 1, 0.5, "unsafe"))}
+_SHAPE = {"lowest": int, "features": int, "ngrams": int}
+
+
+class TextClassifier:
+    """A classifier from its folder.
+
+    Args:
+      path: the folder.
+      task: a name in `TASKS`.
+      field: the setting that names the folder, for messages.
+
+    Raises:
+      ConfigError: no model there, a damaged one or one for another task.
+    """
+
+    def __init__(self, path: str, task: str, field: str):
+        folder = Folder(path, TASKS[task].kind, field, _SHAPE)
+        description, arrays = folder.description, folder.arrays()
+        features = description["features"]
+        try:
+            self._model = OrdinalModel(description["lowest"], arrays["weights"],
+                                       arrays["thresholds"])
+        except KeyError as error:
+            raise ConfigError(f"{field}: {path} has no array {error}; train again") from None
+        if self._model.weights.shape != (features,):
+            raise ConfigError(f"{field}: {path} has {self._model.weights.shape} weights for "
+                              f"{features} features; train again")
+        self._ngrams = HashedNgrams(features, description["ngrams"])
+
+    def __call__(self, text: str) -> float:
+        """The score of a text, between the lowest and the highest label of the examples."""
+        return self._model.score(*self._ngrams(text))
+
+
+class QualityRule:
+    """Scores a document from 0 to 5 and drops it under a threshold: `quality too low`."""
+
+    stage = "quality"
+
+    def __init__(self, config: QualityConfig):
+        self._config = config
+        self._classify = TextClassifier(config.model, "quality", "config.quality.model")
+
+    def __call__(self, document: Document) -> Document | Dropped:
+        if document.is_code:
+            return document
+        score = self._classify(document.text)
+        if score < self._config.min_score:
+            return Dropped(document.origin, self.stage, "quality too low",
+                           f"{score:.2f}, less than {self._config.min_score:g}")
+        return document.with_scores(quality=score)

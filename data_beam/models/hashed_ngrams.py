@@ -1,0 +1,66 @@
+"""Texts of any language as sparse vectors: hashed n-grams of characters or words.
+
+A Han or Kana character is a token, and so is a run of other letters and digits in lower case, any
+other visible character, and a line feed (menus have many). So the same n-grams are characters in
+Chinese and words in languages that write spaces. The hashing trick is that of Weinberger et al.
+2009 (arXiv 0902.2206), without its sign, as a linear model learns as well with 2**18 buckets.
+"""
+
+import re
+
+import numpy as np
+import xxhash
+
+_UNSPACED = ("\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+             "\U00020000-\U0003ffff")
+_TOKENS = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+|[^\\w\\s]|\\n")
+_CACHED = 2**18
+# Odd multipliers of SplitMix64's finaliser (Steele, Lea and Flood 2014).
+_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND_MULTIPLIER = np.uint64(0x94D049BB133111EB)
+
+
+class _TokenHashes(dict):
+    """Token -> its xxh3 hash, kept for the most part."""
+
+    def __missing__(self, token: str) -> int:
+        if len(self) >= _CACHED:
+            self.clear()
+        value = xxhash.xxh3_64_intdigest(token.encode("utf-8", "surrogatepass"))
+        self[token] = value
+        return value
+
+
+class HashedNgrams:
+    """Text -> buckets and their values.
+
+    Args:
+      features: number of buckets, a power of two.
+      longest: n-grams of 1 to so many tokens.
+    """
+
+    def __init__(self, features: int, longest: int):
+        bits = features.bit_length() - 1
+        assert features == 1 << bits and 1 <= bits <= 32 and longest >= 1
+        self._shift, self._longest = np.uint64(64 - bits), longest
+        self._hashes = _TokenHashes()
+
+    def __call__(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Sorted buckets, [n] int64, and 1 + log(count) in each, scaled to length 1, [n] float32.
+        """
+        hashes = self._hashes
+        tokens = np.array([hashes[token] for token in _TOKENS.findall(text.lower())], np.uint64)
+        grams, parts = tokens, [_mixed(tokens)]
+        for n in range(2, self._longest + 1):
+            # The n-grams that begin at each token, from those one shorter; not symmetric.
+            grams = grams[:-1] * _MULTIPLIER + tokens[n - 1:]
+            parts.append(_mixed(grams))
+        buckets, counts = np.unique(np.concatenate(parts) >> self._shift, return_counts=True)
+        values = 1 + np.log(counts, dtype=np.float32)
+        norm = np.sqrt(np.square(values).sum())
+        return buckets.astype(np.int64), values / norm if len(values) else values
+
+
+def _mixed(hashes: np.ndarray) -> np.ndarray:
+    """Hashes whose high bits depend on all of theirs."""
+    return (hashes ^ (hashes >> np.uint64(31))) * _SECOND_MULTIPLIER

@@ -1,0 +1,193 @@
+"""A text classifier from labelled examples: quality from 0 to 5, or safe and unsafe.
+
+    python -m data_beam.train_quality --examples=LABELLED.jsonl --output=MODEL
+    python -m data_beam.train_quality --examples=UNSAFE.jsonl --task=safety --output=MODEL
+
+Each line of the file is {"text": "...", "label": 3}; Parquet with such columns will do too. Labels:
+
+    quality   0 to 5; 5 is best
+    safety    1 unsafe (toxic, pornographic, an advertisement for gambling ...), 0 safe
+
+writes
+
+    MODEL/model.npz     weights and thresholds
+    MODEL/model.json    what they are; written last
+    MODEL/report.json   agreement with the labels of held-out examples, also shown on screen
+
+The features are hashed n-grams: of characters in Chinese and Japanese, of words elsewhere, so one
+model serves all the languages among its examples. The model is an ordinal logistic regression,
+trained without random numbers: the same examples and flags give the same bytes. Run it again and it
+does nothing. A few thousand examples suffice; a text of 7.5 kB needs 25 kB of memory.
+
+Name the folder in a recipe: config.quality.model or config.safety.model, see docs/model_filters.md.
+"""
+
+import hashlib
+import json
+import math
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from data_beam.models import agreement, examples, folder, ordinal
+from data_beam.models.classifier import TASKS, Task
+from data_beam.models.hashed_ngrams import HashedNgrams
+from data_beam.sinks import files, output_folder
+from maxlm.config import command_line
+from maxlm.config.schema import ConfigError
+
+_MAX_NGRAMS = 8
+_SHOWN_SECONDS = 2
+
+
+class _Progress:
+    """A line on standard error every few seconds."""
+
+    def __init__(self) -> None:
+        self._shown = time.monotonic()
+
+    def __call__(self, line: str) -> None:
+        now = time.monotonic()
+        if now - self._shown > _SHOWN_SECONDS:
+            self._shown = now
+            print(line, file=sys.stderr, flush=True)
+
+
+def _features(ngrams: HashedNgrams, texts: Sequence[str], features: int, progress: _Progress
+              ) -> scipy.sparse.csr_array:
+    """[texts, features]"""
+    columns, values, ends = [], [], [0]
+    for number, text in enumerate(texts, 1):
+        found, weights = ngrams(text)
+        columns.append(found.astype(np.int32))
+        values.append(weights)
+        ends.append(ends[-1] + len(found))
+        progress(f"{number:,} of {len(texts):,} texts read")
+    return scipy.sparse.csr_array(
+        (np.concatenate(values), np.concatenate(columns), np.array(ends)),
+        shape=(len(texts), features))
+
+
+def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, Any]:
+    """Trains a classifier unless it is there; returns its report.
+
+    Args:
+      output: folder of the model.
+      flags: the command's other flags, checked.
+
+    Raises:
+      ConfigError: examples that cannot be used, too few of them, something else in `output`,
+        another run writing it, a full disk.
+    """
+    with output_folder.exclusive(output) as path:
+        found = examples.read(flags["examples"], flags["text_field"], flags["label_field"],
+                              task.highest)
+        digest = hashlib.sha256(files.read_bytes(flags["examples"])).hexdigest()
+        inputs = {**flags, "examples": digest}
+        if folder.finished(path, task.kind, inputs) is not None:
+            print(f"{path} is there and of these inputs: nothing to do")
+            return json.loads(files.read_bytes(f"{path}/report.json"))
+        train, held_out = found.split(flags["held_out"], flags["seed"])
+        if not len(held_out):
+            raise ConfigError(f"--held_out: none of {len(found)} examples is held out; give more "
+                              "examples or a larger share")
+        labels = sorted(set(train.labels.tolist()))
+        if len(labels) < 2:
+            raise ConfigError(f"--examples: there is nothing to tell apart, the {len(train)} "
+                              f"examples to learn from have the labels {labels}")
+        counts = np.bincount(found.labels, minlength=task.highest + 1)
+        print("examples by label: " + ", ".join(
+            f"{label}: {count:,}" for label, count in enumerate(counts)), flush=True)
+        print(f"{len(train):,} to learn from, {len(held_out):,} held out", flush=True)
+        progress = _Progress()
+        started = time.monotonic()
+        ngrams = HashedNgrams(flags["features"], flags["ngrams"])
+        model = ordinal.train(
+            _features(ngrams, train.texts, flags["features"], progress), train.labels, flags["l2"],
+            lambda iteration, loss: progress(f"iteration {iteration}, loss {loss:.6g}"))
+        print(f"trained in {time.monotonic() - started:.1f} s", flush=True)
+        scores = np.array([model.score(*ngrams(text)) for text in held_out.texts])
+        report = {
+            "task": task.name, "labels": counts.tolist(), "trained_on": len(train),
+            "held_out": agreement.agreement(held_out.labels, scores, task.highest + 1,
+                                            flags["threshold"])}
+        text = json.dumps(report, indent=1) + "\n"
+        try:
+            folder.write(
+                path, task.kind, inputs,
+                {"weights": model.weights, "thresholds": model.thresholds},
+                {"lowest": model.lowest, "features": flags["features"],
+                 "ngrams": flags["ngrams"]}, {"report.json": text.encode()})
+        except OSError as error:
+            full = files.disk_full(error)
+            if not full:
+                raise
+            raise ConfigError(f"--output: cannot write to {path}: {full}; there is no model yet. "
+                              "Make room and run again") from error
+        return report
+
+
+def _show(report: dict[str, Any], task: Task) -> None:
+    held_out = report["held_out"]
+    print(f"on {held_out['documents']:,} held-out examples:")
+    for name in ("accuracy", "accuracy_of_the_commonest_label", "quadratic_weighted_kappa",
+                 "spearman", "mean_absolute_error"):
+        print(f"  {name.replace('_', ' '):<34}{held_out[name]:>8.3f}")
+    print(f"  {task.above} (a score of {held_out['threshold']:g} and more): precision "
+          f"{held_out['precision']:.3f}, recall {held_out['recall']:.3f}, F1 {held_out['f1']:.3f}")
+    print("  label by row, rounded score by column:")
+    for label, row in enumerate(held_out["confusion"]):
+        print(f"  {label}" + "".join(f"{count:>8,}" for count in row))
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command; see the module's docstring."""
+    parser = command_line.Parser(prog="python -m data_beam.train_quality", description=__doc__)
+    parser.add_argument("--examples", required=True, help="labelled texts, JSON lines or Parquet")
+    parser.add_argument("--output", required=True, help="folder of the model")
+    parser.add_argument("--task", choices=tuple(TASKS), default="quality",
+                        help="what the labels mean (quality)")
+    parser.add_argument("--text_field", default="text", help="field with the text (text)")
+    parser.add_argument("--label_field", default="label", help="field with the label (label)")
+    parser.add_argument("--held_out", type=float, default=0.1,
+                        help="share of the examples kept back to measure on (0.1)")
+    parser.add_argument("--seed", type=int, default=0, help="which ones are kept back (0)")
+    parser.add_argument("--features", type=float, default=2**18,
+                        help="buckets of the n-grams, a power of two (262144)")
+    parser.add_argument("--ngrams", type=int, default=2,
+                        help="tokens of the longest n-grams (2)")
+    parser.add_argument("--l2", type=float, default=0.01,
+                        help="how strongly weights are held small (0.01)")
+    parser.add_argument("--threshold", type=float,
+                        help="score from which a text is kept, or unsafe, in the report (2 for "
+                        "quality, 0.5 for safety)")
+    flags = vars(parser.parse_args(argv))
+    task = TASKS[flags.pop("task")]
+    if flags["threshold"] is None:
+        flags["threshold"] = task.threshold
+    for name, least, most in (("held_out", 0, 1), ("l2", 0, math.inf),
+                              ("threshold", 0, task.highest)):
+        if not least < flags[name] < most:
+            raise ConfigError(f"--{name}: must be above {least} and below {most:g}, got "
+                              f"{flags[name]:g}")
+    features = int(flags["features"]) if math.isfinite(flags["features"]) else 0
+    if features != flags["features"] or features.bit_count() != 1 or not 16 <= features <= 2**28:
+        raise ConfigError("--features: must be a power of two from 16 to 268435456, got "
+                          f"{flags['features']:g}")
+    flags["features"] = features
+    if not 1 <= flags["ngrams"] <= _MAX_NGRAMS:
+        raise ConfigError(f"--ngrams: must be from 1 to {_MAX_NGRAMS}, got {flags['ngrams']}")
+    if not 0 <= flags["seed"] < 2**64:
+        raise ConfigError(f"--seed: must be at least 0, got {flags['seed']}")
+    output = flags.pop("output")
+    _show(train_quality(output, task, flags), task)
+    print(f"model: {output}")
+    return 0
+
+
+if __name__ == "__main__":
+    command_line.run_command(main)
