@@ -35,7 +35,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SMALL = {
     "data_beam.train_tokenizer": ["--vocab_size=4000"],
     "maxlm.train": [f"--config.{field}" for field in (
-        "run.steps=4", "model.vocab_size=4000", "model.num_layers=2", "model.embed_dim=64",
+        "run.steps=4", "model.vocab_size=4096", "model.num_layers=2", "model.embed_dim=64",
         "model.num_heads=4", "model.num_kv_heads=4", "model.head_dim=16", "model.mlp_dim=128",
         "data.sequence_length=64", "data.batch_size=8", "schedule.warmup_steps=1",
         "checkpoint.every_steps=2", "evals.batches=1")],
