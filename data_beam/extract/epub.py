@@ -163,11 +163,15 @@ def text(data: bytes, limit: int) -> tuple[str, tuple[str, ...]]:
     missing: list[str] = []
     for name in names:
         try:
-            page, _ = encoding.decode(book.read(name, limit), html=True)
-        except (_Missing, encoding.Undecodable) as error:
+            data = book.read(name, limit)
+        except _Missing as error:
             missing.append(str(error))
             continue
-        texts.append(html.all_text(page, skip=_NAVIGATION).strip("\n"))
+        try:
+            page, _ = encoding.decode(data, html=True)
+            texts.append(html.all_text(page, skip=_NAVIGATION).strip("\n"))
+        except (encoding.Undecodable, ExtractionError) as error:
+            missing.append(f"{name}: {error}")
     if not texts:
         raise ExtractionError("invalid EPUB", f"no chapter can be read: {missing[0]}")
     if not any(chapter.strip() for chapter in texts):

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Sequence
 
+import numpy as np
 import trafilatura
 from resiliparse.extract.html2text import extract_plain_text
 
@@ -35,11 +36,20 @@ _XPATH = "//*[" + " or ".join(
 _BEGIN, _END = "\ufdd0", "\ufdd1"
 _MARKS = re.compile(f"[{_BEGIN}{_END}]")
 # Links that begin with a word: resiliparse knows what to do with those that are signs (¶, [1]).
-_LINK = re.compile(r"(<a [^>]*>(?:<[^/][^>]*>)?)(\w[^<]*(?<!\s))")
+_LINK = re.compile(r"(<a [^<>]*>(?:<[^/<>][^<>]*>)?)(\w[^<]*(?<!\s))")
 _LINK_IN_CAPITALS = re.compile(_LINK.pattern, re.IGNORECASE)  # a search without a literal is slow
 _MARKED = rf"\1{_BEGIN}\2{_END}"
 _LINKED = re.compile(f"{_BEGIN}([^{_END}]+)")
 _BLOCK_END = re.compile(r"\n(?:[ \t]*\n)+")
+
+# Blink (Chromium) opens no element deeper than this; resiliparse's time grows with its square.
+MAX_DEPTH = 512
+# A quarter of a millisecond each, in trafilatura.
+MAX_TRAFILATURA_TAGS = 100_000
+# Elements that have no end tag, or need none and end where the next begins.
+_FLAT = np.array([int.from_bytes(name.encode().ljust(8, b"\0"), "little") for name in (
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr", "p", "li", "td", "th", "tr", "dt", "dd", "option")], np.uint64)
 
 logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # a line for each page without text
 
@@ -48,6 +58,43 @@ def _with_marks(page: str) -> str:
     if _BEGIN in page or _END in page:
         page = _MARKS.sub("", page)
     return (_LINK_IN_CAPITALS if "<A " in page else _LINK).sub(_MARKED, page)
+
+
+def _may_be_deep(page: str) -> bool:
+    """False where elements cannot be nested deeper than `MAX_DEPTH`; True for few pages that are
+    not, at a fraction of the cost of `_check_depth`'s counting."""
+    level, step = 0, 4096
+    for begin in range(0, len(page), step):
+        tags = page.count("<", begin, begin + step)
+        if level + tags > MAX_DEPTH:
+            return True
+        level = max(0, level + tags - 2 * page.count("</", begin, begin + step))
+    return False
+
+
+def _check_depth(page: str) -> None:
+    """Refuses a page whose elements are nested deeper than `MAX_DEPTH`.
+
+    Tags are counted, not parsed: each that begins an element goes a level down, each end tag a
+    level up.
+    """
+    if not _may_be_deep(page):
+        return
+    data = np.frombuffer(page.encode("utf-8", "replace") + b" " * 9, np.uint8)
+    at = np.flatnonzero(data[:-9] == ord("<")) + 1
+    is_end = data[at] == ord("/")
+    # The eight bytes behind, zero from the first that is no letter or digit on: [tags, 8] uint8.
+    names = data[(at + is_end)[:, None] + np.arange(8)] | 0x20  # in lower case
+    in_name = (names >= ord("a")) & (names <= ord("z")) | (names >= ord("0")) & (names <= ord("9"))
+    names = np.where(np.logical_and.accumulate(in_name, axis=1), names, 0).astype(np.uint8)
+    is_tag = in_name[:, 0] & ~np.isin(names.view("<u8")[:, 0], _FLAT)
+    steps = np.where(is_tag, np.where(is_end, -1, 1), 0)
+    # An end tag without a beginning goes no higher than the top.
+    level = np.cumsum(steps)
+    depth = int((level - np.minimum.accumulate(np.minimum(level, 0))).max(initial=0))
+    if depth > MAX_DEPTH:
+        raise ExtractionError("nested too deeply", f"{depth} elements in each other, more than "
+                                                   f"{MAX_DEPTH}")
 
 
 def _visible(text: str) -> int:
@@ -82,7 +129,11 @@ def all_text(page: str, skip: Sequence[str] = ()) -> str:
     """All visible text of a page but for the elements that CSS selectors in `skip` name.
 
     Blocks, lists and preformatted text keep their line breaks.
+
+    Raises:
+      ExtractionError: elements nested too deeply.
     """
+    _check_depth(page)
     return extract_plain_text(page, preserve_formatting=True, main_content=False,
                               list_bullets=True, alt_texts=False, links=False, form_fields=False,
                               noscript=False, skip_elements=list(skip) or None)
@@ -101,6 +152,9 @@ def _resiliparse(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]
 
 
 def _trafilatura(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
+    tags = page.count("<")
+    if tags > MAX_TRAFILATURA_TAGS:
+        raise ExtractionError("too many tags", f"{tags}, more than {MAX_TRAFILATURA_TAGS}")
     try:
         text = trafilatura.extract(
             page, output_format="txt", include_comments=False, include_tables=True,
@@ -123,8 +177,9 @@ def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
       The text, and the names of what was done.
 
     Raises:
-      ExtractionError: trafilatura gave up on the page.
+      ExtractionError: elements nested too deeply, or a page that is too much for trafilatura.
     """
+    _check_depth(page)
     extract = {"resiliparse": _resiliparse, "trafilatura": _trafilatura}[config.html]
     text, transforms = extract(page, config)
     if config.boilerplate_lines:
