@@ -1,7 +1,7 @@
 """Comparing the documents of buckets, and joining those that are similar enough.
 
 Two documents of a bucket are compared by their exact Jaccard similarity, unless they are known to
-be connected, or their numbers of shingles alone rule it out, or they were compared before. Nothing
+be connected, or their numbers of shingles alone rule it out, or they were just compared. Nothing
 is left out otherwise, whatever the size of a bucket: what is found is every connected component of
 the graph of similar pairs that share a bucket.
 """
@@ -11,6 +11,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from data_beam.dedup.shingles import jaccard
+
+REMEMBERED = 2**20
+"""Pairs found different that are not compared again: some 150 MB. Beyond, time is the lesser evil:
+a bucket of thousands of pages of one template, all just under the threshold, has millions."""
 
 
 class UnionFind:
@@ -85,5 +89,6 @@ class Verifier:
         self.comparisons += 1
         if jaccard(self._shingles(first), self._shingles(second)) >= self._threshold:
             return True
-        self._different.add((first, second))
+        if len(self._different) < REMEMBERED:
+            self._different.add((first, second))
         return False

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from data_beam.dedup import components
-from data_beam.dedup.shingles import jaccard
+from data_beam.dedup import components, verify
+from data_beam.dedup.shingles import jaccard, mix
 from data_beam.dedup.survivor import Member, survivor
 from data_beam.dedup.verify import UnionFind, Verifier
 
@@ -127,6 +127,17 @@ def test_a_bucket_yields_the_components_of_all_its_similar_pairs():
         assert set(verifier.edges) <= set(truth)
         assert clusters(verifier.edges) == clusters(truth)
         assert verifier.comparisons <= 24 * 23 // 2
+
+
+def test_forgetting_failures_changes_nothing_but_time(monkeypatch):
+    sets = {node: mix(np.arange(node * 30, node * 30 + 100, dtype=np.uint64)) for node in range(9)}
+    sets = {node: np.sort(values) for node, values in sets.items()}
+    found = [[0, 1, 2, 3], [4, 5, 6], [0, 1, 2, 3], [2, 3, 4]]
+    remembering = verified(sets, found, 0.6)
+    monkeypatch.setattr(verify, "REMEMBERED", 0)
+    forgetful = verified(sets, found, 0.6)
+    assert forgetful.edges == remembering.edges == []  # 70 / 130 = 0.54 at best
+    assert remembering.comparisons == 6 + 3 + 2 and forgetful.comparisons == 2 * 6 + 3 + 3
 
 
 def test_only_pairs_that_share_a_bucket_are_joined():

@@ -247,6 +247,8 @@ def test_simhash_buckets_are_all_pairs_within_the_distance():
     prints = np.concatenate([centres, *(
         centres ^ (np.uint64(1) << generator.integers(0, 64, 5, dtype=np.uint64))
         for _ in range(6))])
+    # Two at the very distance, with nothing between them that would bring them together.
+    prints = np.concatenate([prints, np.array([0, 0x8000_0000_0000_0001], np.uint64)])
     distance, blocks = 2, 4
     keys = simhash.lookup_keys(prints, distance, blocks)
     entries = np.zeros(keys.size, buckets.FINGERPRINTED)
