@@ -1,5 +1,6 @@
 """Bars and histograms, as SVG and CSS that need no script."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -56,7 +57,7 @@ def histogram(histogram: Mapping[str, Any], median: float, label: str) -> Html:
     floor = _HEIGHT - _BOTTOM
     most, total = max(counts), sum(counts)
     shapes = [tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=floor, y2=floor, class_="axis")]
-    for low, high, count in zip(edges, edges[1:], counts, strict=False):
+    for (low, high), count in zip(itertools.pairwise(edges), counts, strict=True):
         if not count:
             continue
         height = max(1.0, count / most * (floor - _TOP))

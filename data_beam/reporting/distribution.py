@@ -14,6 +14,8 @@ import numpy as np
 
 _DIGITS = 9
 _SHOWN_BINS = 32
+_LARGEST = 1e100
+"""Squares of larger numbers may be infinite; none means anything."""
 _SKEW = 6.0
 """Shown on a logarithmic axis when the 99th percentile is more than this times the median."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -29,8 +31,8 @@ class Distribution:
     """Count, sum, variance, extremes and histogram of numbers.
 
     Attributes:
-      count: of finite numbers, which all other attributes are of.
-      not_finite: infinities and NaNs.
+      count: of the numbers that all other attributes are of.
+      not_finite: NaNs, infinities and numbers beyond 1e100.
       total: sum; exact for integers up to 2**53.
       squares: sum of squared distances from the mean.
       low, high: extremes.
@@ -46,7 +48,7 @@ class Distribution:
     def add(self, values: np.ndarray) -> None:
         """Counts numbers. [n], any numeric dtype."""
         values = np.asarray(values, np.float64)
-        finite = np.isfinite(values)
+        finite = np.abs(values) <= _LARGEST
         self.not_finite += len(values) - int(finite.sum())
         values = values[finite]
         if not len(values):

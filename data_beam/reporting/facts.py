@@ -157,12 +157,14 @@ def _dropped(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, An
         samples = []
         for row in summary.dropped.get((stage, reason), []):
             text, detail = redact(row["text"]), redact(row["detail"])
-            marks = find_marks(text, reason, detail, width)
-            text, marks, start = clip(text, marks, SHOWN_CHARACTERS)
+            piece, marks, start = clip(text, find_marks(text, reason, detail, width),
+                                       SHOWN_CHARACTERS)
+            after = len(text) - start - len(piece) + (row["characters"] or 0) - len(row["text"])
             samples.append({
                 "id": row["id"], "source": row["source"], "path": row["path"],
                 "record": row["record"], "detail": detail, "characters": row["characters"],
-                "starts_at": start, "text": text, "marks": [list(mark) for mark in marks]})
+                "before": start, "text": piece, "after": after,
+                "marks": [list(mark) for mark in marks]})
         result.append({"stage": stage, "reason": reason, "documents": count, "samples": samples})
     return result
 

@@ -16,14 +16,14 @@ def _name(row: Mapping[str, Any]) -> Html:
     return join([*source, tag("bdi", f"{row['path']}{record}")])
 
 
-def _text(text: Html, characters: int | None, shown: int, starts_at: int = 0,
-          language: str | None = None, code: bool = False) -> Html:
-    before = tag("span", f"… {number(starts_at)} characters before … ", class_="quiet") if (
-        starts_at) else None
-    left = (characters or 0) - starts_at - shown
-    after = tag("span", f" … {number(left)} characters more", class_="quiet") if left > 0 else None
-    # Reachable by keyboard: it scrolls.
-    return tag("pre", before, text, after, lang=language, tabindex="0", dir="auto",
+def _text(text: Html, before: int, after: int, language: str | None = None, code: bool = False
+          ) -> Html:
+    """A text, and how many characters of it are left out."""
+    parts = [tag("span", f"… {number(before)} characters before … ", class_="quiet") if before
+             else None, text,
+             tag("span", f" … {number(after)} characters more", class_="quiet") if after else None]
+    # Reachable by keyboard: it scrolls. A browser drops the first line feed.
+    return tag("pre", Html("\n"), *parts, lang=language, tabindex="0", dir="auto",
                class_="code" if code else None)
 
 
@@ -37,8 +37,8 @@ def dropped(facts: Facts) -> Html | None:
             why = [tag("span", entry["reason"], class_="chip why")]
             if row["detail"]:
                 why.append(tag("span", row["detail"], class_="quiet"))
-            body = _text(marked(row["text"], row["marks"]), row["characters"], len(row["text"]),
-                         row["starts_at"]) if row["text"] else None
+            body = _text(marked(row["text"], row["marks"]), row["before"], row["after"]) if (
+                row["text"]) else None
             made.append(tag("div", tag("div", _name(row), tag("br"), *why), body, class_="sample"))
         first = next((i for i, other in enumerate(shown)
                       if any(row["text"] for row in other["samples"])), 0)
@@ -81,7 +81,7 @@ def kept(facts: Facts) -> Html | None:
                 "div", tag("div", _name(row), tag("br"),
                            *(tag("span", chip, class_="chip") for chip in chips),
                            tag("span", ", ".join(row["transforms"]), class_="quiet")),
-                _text(marked(row["text"], []), row["characters"], len(row["text"]),
+                _text(marked(row["text"], []), 0, row["characters"] - len(row["text"]),
                       language=None if row["language"] in code else row["language"],
                       code=row["language"] in code), class_="sample"))
         parts.append(tag("details", tag("summary", tag("b", entry["source"]), " ",
@@ -126,7 +126,7 @@ def duplicates(facts: Facts) -> Html:
 
 
 def _sizes(sizes: Sequence[Sequence[int]]) -> list[tuple[Any, int]]:
-    """Clusters by size, sizes of 10 and more in steps of a power of two."""
+    """Clusters by size, sizes of 8 and more in steps of a power of two."""
     steps: dict[int, int] = {}
     for size, count in sizes:
         low = size if size < 8 else 1 << (size.bit_length() - 1)
@@ -137,7 +137,7 @@ def _sizes(sizes: Sequence[Sequence[int]]) -> list[tuple[Any, int]]:
 
 def _cluster(entry: Mapping[str, Any], opened: bool) -> Html:
     kept_one = entry["members"][0]
-    rows = [(tag("span", _name(row), class_=None), "kept" if row["kept"] else "dropped",
+    rows = [(_name(row), "kept" if row["kept"] else "dropped",
              (f"{row['similarity']:.3f}", row["similarity"]), row["characters"])
             for row in entry["members"]]
     text = entry.get("text")
@@ -149,5 +149,5 @@ def _cluster(entry: Mapping[str, Any], opened: bool) -> Html:
               "similarity to the one that is kept" + (f"; {number(more)} more documents are in "
                                                       "clusters/" if more else ""), (2, 3)),
         tag("div", tag("div", "the one that is kept: ", _name(kept_one)),
-            _text(marked(text, []), kept_one["characters"], len(text)),
-            class_="sample") if text else None, open="" if opened else None)
+            _text(marked(text, []), 0, kept_one["characters"] - len(text)), class_="sample")
+        if text else None, open="" if opened else None)

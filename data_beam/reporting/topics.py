@@ -31,8 +31,8 @@ EPSILON = 1e-12
 MIN_DOCUMENTS = 40
 """With fewer there is nothing to say of topics."""
 _DOCUMENTS_A_TOPIC = 10
-_MOST_COMMON = 0.4
-"""Words of a larger share of documents tell topics apart no more than stop words do."""
+_MOST_COMMON = 0.9
+"""Words of a larger share of documents tell nothing; idf makes others that are frequent light."""
 _LEAST_DOCUMENTS = 3
 _VOCABULARY = 3000
 _ITERATIONS = 60
