@@ -71,9 +71,11 @@ setup(
         "scipy>=1.14",
         "sentencepiece>=0.2.1",
         "tokenizers>=0.21",
+        "threadpoolctl>=3.1",
         "trafilatura>=2",
         "xxhash>=3.4",
         "zstandard>=0.23",
     ],
-    extras_require={"test": TEST},
+    # Binary models of KenLM (LGPL; built by a C++ compiler).
+    extras_require={"kenlm": ["kenlm>=0.2"], "test": TEST},
 )
