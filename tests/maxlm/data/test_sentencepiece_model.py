@@ -102,3 +102,14 @@ def test_exact_unigram_models_keep_their_pieces_and_do_not_round():
         # User-defined pieces win over 们的 + 人心 and the like.
         assert found.count("的人") == head.count("的人")
     assert scores["[MED]"] > 5 * -lowest and scores["\n"] == scores["\n\n"] == -1 / 8
+
+
+def test_symbols_win_over_cheap_pieces_that_reach_over_both_their_ends():
+    model = with_pieces(trained("unigram"), [
+        Piece("好的", -0.25), Piece("人家", -0.25), Piece("好", -9.0), Piece("家", -9.0)])
+    text = "好的人家"  # 的人 is a symbol
+    before = sentencepiece.SentencePieceProcessor(model_proto=model)
+    assert before.encode(text, out_type=str) == ["好的", "人家"]  # SentencePiece's own -0.1
+    after = sentencepiece.SentencePieceProcessor(model_proto=exact_unigram(model))
+    assert after.encode(text, out_type=str) == ["好", "的人", "家"]
+    assert after.encode("\n\n", out_type=str) == ["\n\n"]
