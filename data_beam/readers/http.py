@@ -6,6 +6,8 @@ import zlib
 
 import zstandard
 
+from data_beam.readers.streams import GZIP_MAGIC, ZSTD_MAGIC, ZSTD_READ_BYTES
+
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})\b")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{2,40})", re.IGNORECASE)
@@ -97,6 +99,20 @@ def _inflated(body: bytes, limit: int, wbits: int) -> bytes:
     return data
 
 
+def _unpacked(body: bytes, limit: int) -> bytes:
+    decoder = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+    parts, size = [], 0
+    try:
+        for begin in range(0, len(body), ZSTD_READ_BYTES):
+            parts.append(decoder.decompress(body[begin:begin + ZSTD_READ_BYTES]))
+            size += len(parts[-1])
+            if size > limit or decoder.eof:
+                return b"".join(parts)
+    except zstandard.ZstdError as error:
+        raise BadResponse("invalid HTTP", f"the compressed body is corrupt: {error}") from None
+    raise BadResponse("invalid HTTP", "the compressed body ends too early")
+
+
 def decoded_body(response: Response, limit: int) -> bytes | None:
     """The body without transfer and content encoding, None when it passes `limit` bytes.
 
@@ -111,7 +127,7 @@ def decoded_body(response: Response, limit: int) -> bytes | None:
         body = _dechunked(body)
     coding = response.headers.get("content-encoding", "").strip().lower()
     if coding in ("gzip", "x-gzip"):
-        if body.startswith(b"\x1f\x8b"):
+        if body.startswith(GZIP_MAGIC):
             body = _inflated(body, limit, 31)
     elif coding == "deflate":
         if body[:1] == b"\x78" and int.from_bytes(body[:2], "big") % 31 == 0:
@@ -119,13 +135,8 @@ def decoded_body(response: Response, limit: int) -> bytes | None:
         elif not body.lstrip().startswith(b"<"):
             body = _inflated(body, limit, -15)  # some servers send it without zlib's header
     elif coding == "zstd":
-        if body.startswith(b"\x28\xb5\x2f\xfd"):
-            try:
-                with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(body) as got:
-                    body = got.read(limit + 1)
-            except zstandard.ZstdError as error:
-                raise BadResponse(
-                    "invalid HTTP", f"the compressed body is corrupt: {error}") from None
+        if body.startswith(ZSTD_MAGIC):
+            body = _unpacked(body, limit)
     elif coding not in ("", "identity", "none") and not body.lstrip().startswith(b"<"):
         raise BadResponse("unknown content encoding", coding[:40])
     return body if len(body) <= limit else None

@@ -101,14 +101,15 @@ def warc(reading: Reading) -> Iterator[Read]:
     own record; a file that ends too early gives what came before and one dead letter.
     """
     archive = _Archive(streams.chunks_and_gaps(reading.file.location, reading.at))
-    number, found, broken = 0, False, False
+    number, found, broken, begun = 0, False, False, False
     while True:
         try:
+            begun = False
             if broken:
                 archive.skip_to_record()
             if not archive.at_record():
                 break
-            number += 1
+            number, begun = number + 1, True
             headers = archive.head()
             size = int(headers["content-length"])
             kind = headers.get("warc-type", "").lower()
@@ -117,7 +118,7 @@ def warc(reading: Reading) -> Iterator[Read]:
             block = archive.take(size, keep)
         except _Broken as error:
             if not broken:  # one dead letter for a stretch that cannot be read
-                number += 1
+                number += not begun
                 yield reading.dead(number, error.reason, error.detail)
             found = broken = True
             continue

@@ -1,5 +1,6 @@
 """Bytes in: compression by content, damage reported, lines in bounded memory and linear time."""
 
+import bz2
 import gzip
 import random
 import tracemalloc
@@ -31,7 +32,11 @@ def collect(path) -> tuple[bytes, str | None]:
     lambda data: gzip.compress(data[:1000]) + b"\0" * 700 + gzip.compress(data[1000:]) + b"\0" * 5,
     zstandard.ZstdCompressor(write_checksum=True).compress,
     lambda data: zstandard.compress(data[:1000]) + zstandard.compress(data[1000:]),
-], ids=["plain", "gzip", "gzip members", "gzip padded", "zstd", "zstd frames"])
+    bz2.compress,
+    lambda data: bz2.compress(data[:1000]) + bz2.compress(b"") + bz2.compress(data[1000:]),
+    lambda data: bz2.compress(b"") + bz2.compress(data),
+], ids=["plain", "gzip", "gzip members", "gzip padded", "zstd", "zstd frames", "bzip2",
+        "bzip2 streams", "bzip2 empty first"])
 def test_whole_files_come_back_whatever_their_name(tmp_path, compress):
     path = tmp_path / "name-says-nothing.txt"
     path.write_bytes(compress(TEXT))
@@ -41,11 +46,13 @@ def test_whole_files_come_back_whatever_their_name(tmp_path, compress):
 
 
 @pytest.mark.parametrize("compress, reason", [(gzip.compress, "truncated gzip"),
-                                              (zstandard.compress, "truncated zstd")])
+                                              (zstandard.compress, "truncated zstd"),
+                                              (lambda data: bz2.compress(data, 1),
+                                               "truncated bzip2")])
 def test_every_cut_of_a_compressed_file_is_noticed(tmp_path, compress, reason):
     data = compress(TEXT)
     generator = random.Random(0)
-    cuts = [4, len(data) // 2, len(data) - 1, *(generator.sample(range(5, len(data)), 20))]
+    cuts = [10, len(data) // 2, len(data) - 1, *(generator.sample(range(10, len(data)), 20))]
     for cut in cuts:
         path = tmp_path / "cut"
         path.write_bytes(data[:cut])
@@ -73,16 +80,76 @@ def test_a_flipped_byte_is_noticed_by_the_checksum(tmp_path):
     assert collect(path)[1] == "corrupt gzip"
 
 
+def test_a_flipped_byte_in_bzip2_is_noticed_wherever_it_is(tmp_path):
+    data = bz2.compress(TEXT, 1)
+    path = tmp_path / "flipped"
+    for place in random.Random(1).sample(range(10, len(data)), 20):
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        got, reason = collect(path)
+        assert reason in ("corrupt bzip2", "truncated bzip2"), place
+        assert TEXT.startswith(got[:50_000])
+
+
+def test_text_that_only_begins_like_bzip2_is_text(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"BZh9 is how a bzip2 file begins.")
+    assert collect(path) == (b"BZh9 is how a bzip2 file begins.", None)
+
+
+def pieces_and_gaps(path) -> list[bytes | str]:
+    """What is between the gaps, and the reason of each gap or of the end."""
+    got: list[bytes | str] = [b""]
+    try:
+        for piece in streams.chunks_and_gaps(str(path)):
+            if isinstance(piece, streams.Gap):
+                got += [piece.reason, b""]
+            else:
+                got[-1] += piece
+    except streams.DamagedFile as error:
+        got.append(error.reason)
+    return got
+
+
+def test_reading_goes_on_behind_a_corrupt_member(tmp_path):
+    members = [gzip.compress(TEXT[i * 20_000:(i + 1) * 20_000]) for i in range(5)]
+    broken = bytearray(members[2])
+    broken[len(broken) // 2:len(broken) // 2 + 8] = b"\xff" * 8
+    path = tmp_path / "members"
+    path.write_bytes(members[0] + members[1] + bytes(broken) + members[3] + members[4])
+    before, reason, after = pieces_and_gaps(path)
+    assert reason == "corrupt gzip"
+    assert before.startswith(TEXT[:40_000]) and TEXT[:60_000].startswith(before[:59_000])
+    assert after == TEXT[60_000:100_000]
+    assert collect(path)[1] == "corrupt gzip"  # `chunks` ends there
+    path.write_bytes(members[0] + bytes(broken) + members[1][:-20])
+    assert pieces_and_gaps(path)[-1] == "truncated gzip"
+    path.write_bytes(members[0] + members[1][:-8] + b"\xff" * 8)  # a wrong checksum
+    before, *rest = pieces_and_gaps(path)
+    assert before.startswith(TEXT[:20_000]) and rest == ["corrupt gzip", b""]
+
+
+def test_the_next_member_is_found_over_a_read_boundary(tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "READ_BYTES", 64)
+    first, second = gzip.compress(b"one" * 50), gzip.compress(b"two" * 50)
+    path = tmp_path / "members"
+    for padding in range(60, 70):
+        path.write_bytes(first[:-4] + b"\xee" * 4 + b"\xee" * padding + second)
+        assert pieces_and_gaps(path)[-1] == b"two" * 50, padding
+
+
 def test_garbage_after_a_member_is_noticed(tmp_path):
     path = tmp_path / "tail"
     path.write_bytes(gzip.compress(TEXT) + b"not gzip")
     assert collect(path) == (TEXT, "corrupt gzip")
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress, bz2.compress],
+                         ids=["gzip", "zstd", "bzip2"])
 def test_a_bomb_is_refused_in_bounded_memory(tmp_path, compress):
     path = tmp_path / "bomb"
-    path.write_bytes(compress(bytes(400 * 2**20)))
+    path.write_bytes(compress(bytes(200 * 2**20)))
     tracemalloc.start()
     assert streams.read_all(str(path), 10 * 2**20) is None
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,0 +1,178 @@
+"""Web archives: pages and texts out, everything else counted, damage survived and named."""
+
+import gzip
+import hashlib
+import zlib
+
+import pytest
+import zstandard
+
+from data_beam.config import InputConfig, RecipeConfig, SourceConfig
+from data_beam.process import process
+from data_beam.readers.listing import list_files
+from data_beam.readers.records import read_file
+from data_beam.records import DeadLetter, Document, Dropped, Record
+from tests.data_beam.warc_files import members, record, response
+
+LIMIT = 2000
+
+
+def read(folder, data: bytes | None = None) -> list:
+    if data is not None:
+        (folder / "a.warc").write_bytes(data)
+    source = SourceConfig("s", "general", "CC0-1.0", (InputConfig(str(folder), "*", "warc"),))
+    return [item for file in list_files(RecipeConfig(sources=(source,)))
+            for item in read_file(file, source, LIMIT)]
+
+
+def ends(items) -> list[tuple]:
+    return [(type(item).__name__, item.origin.record,
+             item.text if isinstance(item, Record) else item.reason) for item in items]
+
+
+PAGE = "<html><body><p>茶的历史 and more</p></body></html>"
+
+
+@pytest.mark.parametrize("form", ["plain", "members", "one gzip", "zstd"])
+def test_pages_and_texts_come_out_and_other_records_are_counted_or_no_documents(tmp_path, form):
+    records = [
+        record("warcinfo", b"software: test"),
+        record("request", b"GET / HTTP/1.1\r\n\r\n", "http://e.org/1"),
+        response(PAGE.encode(), "http://e.org/1"),
+        record("metadata", b"x: y", "http://e.org/1"),
+        response(b"gone", "http://e.org/2", status="404 Not Found"),
+        response(b"%PDF-1.4", "http://e.org/3", content_type="application/pdf"),
+        record("conversion", "纯文本".encode(), "http://e.org/4", Content_Type="text/plain"),
+        record("resource", PAGE.encode(), "<http://e.org/5>", Content_Type="text/html"),
+        record("response", b"1 2 3", "dns:e.org", Content_Type="text/dns"),
+        response(b"\xff\xfe bad \xd8", "http://e.org/6"),
+        response(b"x" * (LIMIT + 1), "http://e.org/7"),
+        response(b"  ", "http://e.org/8"),
+        response(PAGE.encode(), "http://e.org/9", content_type="image/png",
+                 WARC_Identified_Payload_Type="text/html"),
+        record("response", b"no http", "http://e.org/10", Content_Type="application/http"),
+    ]
+    data = {"plain": b"".join, "members": members,
+            "zstd": lambda r: zstandard.compress(b"".join(r)),
+            "one gzip": lambda r: gzip.compress(b"".join(r))}[form](records)
+    items = read(tmp_path, data)
+    assert ends(items) == [
+        ("Record", 3, PAGE), ("Dropped", 5, "http status"), ("Dropped", 6, "not html"),
+        ("Record", 7, "纯文本"), ("Record", 8, PAGE), ("Dropped", 9, "not html"),
+        ("DeadLetter", 10, "bad encoding"), ("DeadLetter", 11, "too large"),
+        ("Dropped", 12, "empty file"), ("Record", 13, PAGE), ("DeadLetter", 14, "invalid HTTP")]
+    assert [item.url for item in items if isinstance(item, Record)] == [
+        f"http://e.org/{number}" for number in (1, 4, 5, 9)]
+    assert [item.format for item in items if isinstance(item, Record)] == [
+        "html", "text", "html", "html"]
+    assert items[0].bytes_sha256 == hashlib.sha256(PAGE.encode()).hexdigest()
+    assert items[1].detail == "404" and items[2].detail == "application/pdf"
+
+
+def test_the_charset_of_the_http_header_comes_first(tmp_path):
+    page = '<meta charset="utf-8"><p>Привет</p>'
+    item, = read(tmp_path, response(
+        page.encode("koi8-r"), content_type='text/html;charset="KOI8-R"'))
+    assert item.text == page and item.transforms == ("decode:koi8-r",)
+    page = '<meta charset="gbk"><p>茶的历史</p>'
+    item, = read(tmp_path, response(page.encode("gbk"), content_type="text/html"))
+    assert item.text == page and item.transforms == ("decode:gb18030",)
+
+
+def chunked(body: bytes) -> bytes:
+    return b"5\r\n" + body[:5] + b"\r\n%x;x=y\r\n" % len(body[5:]) + body[5:] + b"\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize("http, encode", [
+    ("Transfer-Encoding: chunked\r\n", chunked),
+    ("Content-Encoding: gzip\r\n", gzip.compress),
+    ("Content-Encoding: deflate\r\n", zlib.compress),
+    ("Content-Encoding: deflate\r\n", lambda data: zlib.compress(data)[2:-4]),
+    ("Content-Encoding: zstd\r\n", zstandard.compress),
+    ("Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n",
+     lambda data: chunked(gzip.compress(data))),
+    ("Transfer-Encoding: chunked\r\nContent-Encoding: br\r\n", bytes),  # undone by the archiver
+    ("Content-Encoding: gzip\r\n", bytes), ("Content-Encoding: identity\r\n", bytes),
+])
+def test_transfer_and_content_encodings_are_undone(tmp_path, http, encode):
+    item, = read(tmp_path, response(encode(PAGE.encode()), http=http))
+    assert item.text == PAGE
+
+
+@pytest.mark.parametrize("http, body, reason", [
+    ("Content-Encoding: br\r\n", b"\x8b\x02\x80abc", "unknown content encoding"),
+    ("Content-Encoding: gzip\r\n", gzip.compress(PAGE.encode())[:-5], "invalid HTTP"),
+    ("Content-Encoding: gzip\r\n", gzip.compress(b"x" * 10**6), "too large"),
+    ("Content-Encoding: zstd\r\n", zstandard.compress(b"x" * 10**6), "too large"),
+    ("Content-Encoding: zstd\r\n", b"\x28\xb5\x2f\xfd\xff\xff\xff", "invalid HTTP"),
+    ("Content-Encoding: zstd\r\n", zstandard.compress(PAGE.encode())[:-3], "invalid HTTP"),
+    ("Transfer-Encoding: chunked\r\n", b"5\r\nab", "invalid HTTP"),
+])
+def test_bodies_that_cannot_be_had_are_dead_letters(tmp_path, http, body, reason):
+    assert ends(read(tmp_path, response(body, http=http) + response(PAGE.encode()))) == [
+        ("DeadLetter", 1, reason), ("Record", 2, PAGE)]
+
+
+def test_a_cut_payload_is_marked(tmp_path):
+    item, = read(tmp_path, response(PAGE.encode(), WARC_Truncated="length"))
+    assert item.transforms == ("warc:truncated",)
+
+
+PAGES = [response(f"<p>page {i} {hashlib.sha256(bytes([i])).hexdigest()}</p>".encode(),
+                  f"http://e.org/{i}") for i in range(20)]
+
+
+@pytest.mark.parametrize("compress", [members, b"".join], ids=["gzip", "plain"])
+def test_a_file_cut_short_gives_its_good_records_and_is_named(tmp_path, compress):
+    data = compress(PAGES)
+    for cut in range(1, len(data), 97):
+        items = read(tmp_path, data[:cut])
+        good = [item for item in items if isinstance(item, Record)]
+        assert [item.url for item in good] == [f"http://e.org/{i}" for i in range(len(good))]
+        rest = items[len(good):]
+        whole = compress(PAGES[:len(good)])
+        if data[:cut].rstrip(b"\r\n") == whole.rstrip(b"\r\n"):
+            assert not rest or isinstance(rest[0], DeadLetter)
+        else:
+            assert len(rest) == 1 and isinstance(rest[0], DeadLetter), cut
+            assert "damaged" in rest[0].detail or rest[0].reason == "invalid WARC"
+
+
+def test_a_corrupt_member_costs_its_own_record(tmp_path):
+    parts = [gzip.compress(page) for page in PAGES]
+    parts[7] = parts[7][:60] + b"\xff" * 30 + parts[7][90:]
+    items = read(tmp_path, b"".join(parts))
+    assert [item.url for item in items if isinstance(item, Record)] == [
+        f"http://e.org/{i}" for i in range(20) if i != 7]
+    dead, = (item for item in items if isinstance(item, DeadLetter))
+    assert dead.reason == "corrupt gzip" and "the file is damaged" in dead.detail
+
+
+def test_garbage_between_records_is_one_dead_letter(tmp_path):
+    bad = PAGES[1].replace(b"Content-Length", b"Content-Size  ")
+    data = PAGES[0] + bad + b"\r\ngarbage\r\n WARC/1.0\r\nmore\r\n" * 5 + PAGES[2]
+    assert ends(read(tmp_path, data)) == [
+        ("Record", 1, ends(read(tmp_path, PAGES[0]))[0][2]), ("DeadLetter", 2, "invalid WARC"),
+        ("Record", 3, ends(read(tmp_path, PAGES[2]))[0][2])]
+
+
+@pytest.mark.parametrize("data, end", [
+    (b"no archive at all " * 10, ("DeadLetter", 1, "invalid WARC")),
+    (record("warcinfo", b"x"), ("Dropped", None, "empty file")),
+    (b"\r\n\r\n", ("Dropped", None, "empty file")),
+    (b"WARC/1.0\r\n" + b"a: b\r\n" * 60_000, ("DeadLetter", 1, "invalid WARC")),
+    (b"WARC/1.0\r\nContent-Length: 99999999999999999999\r\nWARC-Type: response\r\n\r\n",
+     ("DeadLetter", None, "truncated WARC")),
+    (b"WARC/1.0\r\nContent-Length: -1\r\n\r\n", ("DeadLetter", 1, "invalid WARC")),
+])
+def test_files_without_documents(tmp_path, data, end):
+    assert ends(read(tmp_path, data)) == [end]
+
+
+def test_a_page_becomes_a_document(tmp_path):
+    record_, = read(tmp_path, response(PAGE.encode(), "http://e.org/1"))
+    document = process(record_, RecipeConfig())
+    assert isinstance(document, Document)
+    assert document.text == "茶的历史 and more" and document.url == "http://e.org/1"
+    dropped, = read(tmp_path, response(b"x", status="301 Moved"))
+    assert isinstance(dropped, Dropped)
