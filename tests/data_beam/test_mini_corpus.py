@@ -1,46 +1,64 @@
 """A corpus whose every document has a label: the whole recipe must agree with all of them."""
 
 import collections
+import contextlib
+import hashlib
 import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from data_beam import beam_options, prepare
+from data_beam import beam_options, check_splits, prepare
 from data_beam.config import RecipeConfig
+from data_beam.readers.listing import list_files
+from data_beam.stages import ledger
+from data_beam.stages.run import run_stage
+from maxlm.config.schema import ConfigError, build, to_plain
 from tests.data_beam.mini_corpus import everything
 from tests.data_beam.mini_corpus.corpus import Label, MiniCorpus, id_of
 
-
-def load(output: Path) -> tuple[list[dict], list[dict], list[dict]]:
-    """Documents, dropped, dead letters."""
-    dead = [json.loads(line) for path in sorted((output / "dead_letters").iterdir())
-            for line in path.read_text("utf-8").splitlines()]
-    return (pq.read_table(output / "documents").to_pylist(),
-            pq.read_table(output / "dropped").to_pylist(), dead)
+ROOT = Path(__file__).parents[2]
 
 
 class Made:
-    """The corpus as the program made it, and its labels."""
+    """The corpus as the program made it, and its labels.
 
-    def __init__(self, corpus: MiniCorpus, recipe: RecipeConfig, output: Path):
-        self.corpus, self.recipe, self.output = corpus, recipe, output
-        self.manifest: dict[str, Any] | None = prepare.prepare(
-            recipe, str(output), beam_options.pipeline_options([]))
-        self.documents, self.dropped, self.dead = load(output)
+    Attributes:
+      documents: rows that come from a record; those of augmentation are in `augmented`.
+    """
+
+    def __init__(self, corpus: MiniCorpus, folder: Path):
+        self.corpus, self.folder, self.output = corpus, folder, folder / "out"
+        self.recipe = everything.recipe(folder)
+        made = prepare.prepare(self.recipe, str(self.output), beam_options.pipeline_options([]))
+        assert made is not None
+        self.manifest: dict[str, Any] = made
+        rows = pq.read_table(self.output / "documents").to_pylist()
+        is_made = [any(each.startswith("augment:") for each in row["transforms"]) for row in rows]
+        self.documents = [row for row, made in zip(rows, is_made, strict=True) if not made]
+        self.augmented = [row for row, made in zip(rows, is_made, strict=True) if made]
+        self.dropped = pq.read_table(self.output / "dropped").to_pylist()
+        self.dead = [json.loads(line)
+                     for path in sorted((self.output / "dead_letters").iterdir())
+                     for line in path.read_text("utf-8").splitlines()]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Made:
-    raw = tmp_path_factory.mktemp("raw")
+    folder = tmp_path_factory.mktemp("mini")
     corpus = everything.make()
-    corpus.write(raw)
-    evaluation = tmp_path_factory.mktemp("evaluation")
-    (evaluation / "quiz.jsonl").write_text(everything.unwanted.QUIZ, "utf-8")
-    return Made(corpus, everything.recipe(raw, evaluation),
-                tmp_path_factory.mktemp("corpus") / "out")
+    everything.write(corpus, folder)
+    return Made(corpus, folder)
 
 
 def end(document: dict | None, dropped: dict | None, dead: dict | None) -> str:
@@ -66,16 +84,18 @@ def facts(label: Label, document: dict) -> list[str]:
         wrong.append(f"language is {document['language']}, not {label.language}")
     places = [document["transforms"].index(each) if each in document["transforms"] else -1
               for each in label.transforms]
-    if -1 in places or places != sorted(places) or label.untouched and document["transforms"]:
+    if -1 in places or places != sorted(places) or (label.untouched and document["transforms"]):
         wrong.append(f"transforms are {document['transforms']}, not {list(label.transforms)}")
     scores = dict(document["scores"])
     for name, value in label.scores:
-        if name not in scores or value is not None and scores[name] != value:
+        if name not in scores or (value is not None and scores[name] != value):
             wrong.append(f"score {name} is {scores.get(name)}, not {value}")
     if label.licence and document["licence"] != label.licence:
         wrong.append(f"licence is {document['licence']}, not {label.licence}")
     if label.url and document["path"] != label.url:
         wrong.append(f"path is {document['path']}, not {label.url}")
+    if document["sha256"] != hashlib.sha256(text.encode()).hexdigest():
+        wrong.append("sha256 is not that of the text")
     return wrong
 
 
@@ -107,10 +127,225 @@ def test_every_record_is_there_once(made):
     assert {names.get(id, id) for id in ends.keys() ^ names.keys()} == set()
 
 
-def test_similarities_are_what_the_labels_rest_on():
-    everything.make()
+def test_the_manifest_counts_what_the_labels_say(made):
+    counts: dict[str, dict[str, Any]] = {}
+    for (source, _, _), label in made.corpus.labels.items():
+        entry = counts.setdefault(source, {"read": 0, "kept": 0, "dropped": {}, "dead_letters": {}})
+        entry["read"] += 1
+        if label.fate == "kept":
+            entry["kept"] += 1
+        else:
+            ends = entry["dropped" if label.fate == "dropped" else "dead_letters"]
+            reasons = ends.setdefault(label.stage, {})
+            reasons[label.reason] = reasons.get(label.reason, 0) + 1
+    augmented = collections.Counter(row["source"] for row in made.augmented)
+    for source, entry in counts.items():
+        said = made.manifest["sources"][source]
+        assert said["augmented"] == augmented[source]
+        assert said["kept"] - said["augmented"] == entry["kept"]
+        assert {name: said[name] for name in ("read", "dropped", "dead_letters")} == {
+            name: entry[name] for name in ("read", "dropped", "dead_letters")}, source
+
+
+STAGES = ("read", "extract", "filter", "licence", "language", *everything.RULES, "perplexity",
+          "quality", "safety", "decontaminate", "privacy", "dedup")
+ELSEWHERE = {
+    43: "the slow tests below: workers, order, restarts",
+    44: "test_the_search_for_near_copies_meets_what_it_should",
+    58: "the slow tests below: each process hashes in its own way",
+    59: "test_prepare.py: the runner is named, every transform has a label",
+    60: "test_tokenize.py, test_tokenizer.py",
+}
+
+
+def test_the_corpus_holds_what_it_should(made):
+    """At least 300 documents, every stage with something to drop, and every trap."""
+    labels = list(made.corpus.labels.values())
+    assert len(labels) >= 300
+    reasons = collections.Counter((label.stage, label.reason) for label in labels if label.stage)
+    assert {stage for stage, _ in reasons} == set(STAGES)
+    assert len(reasons) >= 70, sorted(reasons.items())
+    traps = {trap for label in labels for trap in label.traps}
+    assert traps | ELSEWHERE.keys() == set(range(41, 61))
+    languages = collections.Counter(label.language for label in labels)
+    assert languages["en"] > 60 and languages["zh"] > 60
+
+
+def test_similarities_are_what_the_labels_rest_on(made):
     pairs = everything.copies.PAIRS
     assert len(pairs) > 30
     for one, two, low, high in pairs:
         value = everything.copies.similarity(one, two)
         assert low <= value <= high, (value, low, high, one[:60], two[:60])
+
+
+def test_clusters_are_the_known_ones(made):
+    known: dict[str, set[str]] = {}
+    for key, label in made.corpus.labels.items():
+        if label.cluster:
+            known.setdefault(label.cluster, set()).add(id_of(key))
+    rows = [row for path in sorted((made.output / "clusters").glob("*.parquet"))
+            for row in pq.read_table(path).to_pylist()]
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(row["cluster"], set()).add(row["id"])
+    assert sorted(map(sorted, found.values())) == sorted(map(sorted, known.values()))
+    assert all(sum(row["kept"] for row in rows if row["cluster"] == name) == 1 for name in found)
+    for row in made.documents:
+        assert (row["cluster"] is not None) == (row["id"] in set().union(*known.values()))
+    summary = json.loads((made.output / "clusters/summary.json").read_text("utf-8"))
+    assert summary["clusters"] == len(known)
+    assert summary["largest"][0]["documents"] == max(map(len, known.values()))
+
+
+def test_the_search_for_near_copies_meets_what_it_should(made):
+    summary = json.loads((made.output / "clusters/summary.json").read_text("utf-8"))
+    for search, similarity in (("copies", 0.7), ("split_groups", 0.5)):
+        found = summary[search]
+        assert found["similarity"] == similarity
+        assert found["candidate_probability"] == pytest.approx(
+            1 - (1 - similarity ** found["rows"]) ** found["bands"], abs=1e-12)
+        assert found["candidate_probability"] >= 0.95
+
+
+def test_near_copies_never_cross_splits(made, capsys):
+    splits = {row["id"]: row["split"] for row in made.documents}
+    groups: dict[str, set[str]] = {}
+    for key, label in made.corpus.labels.items():
+        if label.split_with:
+            groups.setdefault(label.split_with, set()).add(splits[id_of(key)])
+    assert len(groups) >= 2 and all(len(group) == 1 for group in groups.values()), groups
+    assert set(splits.values()) == {"train", "validation", "test"}
+    assert check_splits.main([f"--corpus={made.output}"]) == 0
+    assert json.loads(capsys.readouterr().out)["leaks"] == 0
+
+
+def test_what_augmentation_made_is_marked_and_comes_from_training_documents(made):
+    assert made.augmented
+    originals = {row["id"][:16]: row for row in made.documents}
+    for row in made.augmented:
+        original = originals[row["id"][:16]]
+        assert original["split"] == row["split"] == "train"
+        assert row["text"] != original["text"]
+        assert any(other in row["text"].lower() for other in everything.SYNONYMS.values())
+        assert row["transforms"][:len(original["transforms"])] == original["transforms"]
+
+
+def test_what_models_measured_is_kept_with_each_document(made):
+    for row in made.documents:
+        scores = dict(row["scores"])
+        if row["source"] == "code":
+            assert not {"perplexity", "quality", "toxicity"} & scores.keys()
+        else:
+            assert 1 < scores["perplexity"] <= (20 if row["language"] == "en" else 950)
+            assert 2 <= scores["quality"] <= 5 and 0 <= scores["toxicity"] <= 0.5
+
+
+def test_mistakes_in_the_recipe_are_named(made):
+    """A code of no language, a rule set or field that nobody produces."""
+    plain = to_plain(made.recipe)
+    for section, field, value, message in (
+            ("language", "languages", ["cn"], "'cn' is no language code"),
+            ("filters", "same_as", ["xx=zh"], "'xx' is no language code"),
+            ("filters", "rules", ["gopher_qualities"], "there is no rule set"),
+            ("filters", "gopher", {}, "no such field"),
+            ("licence", "unknown", "maybe", "is not one of")):
+        with pytest.raises(ConfigError, match=message):
+            build(RecipeConfig, {**plain, section: {**plain[section], field: value}})
+    with pytest.raises(ConfigError, match="does not exist|no file|no model"):
+        other = {**plain, "quality": {**plain["quality"], "model": str(made.folder / "nothing")}}
+        prepare.prepare(build(RecipeConfig, other), str(made.folder / "other"),
+                        beam_options.pipeline_options([]))
+    assert not (made.folder / "other" / "manifest.json").exists()
+
+
+def contents(output: Path) -> dict[str, str]:
+    """SHA-256 of every file by relative path."""
+    return {str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(output.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.slow
+def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
+    listing = list_files(made.recipe)
+    random.Random(3).shuffle(listing)
+    temporary = tmp_path / "out/_temporary"
+    temporary.mkdir(parents=True)
+    done: dict = {}
+    for stage in ledger.STAGES:
+        done[stage] = run_stage(stage, made.recipe, listing, str(tmp_path / "out"), str(temporary),
+                                done, beam_options.pipeline_options([]))
+    shutil.rmtree(temporary)
+    shutil.rmtree(tmp_path / "out/stages", ignore_errors=True)
+    expected = contents(made.output)
+    del expected["manifest.json"]
+    assert contents(tmp_path / "out") == expected
+
+
+@pytest.mark.slow
+def test_two_worker_processes_give_the_same_bytes(made, tmp_path):
+    prepare.prepare(made.recipe, str(tmp_path / "out"), beam_options.pipeline_options(
+        ["--runner=FnApiRunner", "--direct_running_mode=multi_processing",
+         "--direct_num_workers=2"]))
+    assert contents(tmp_path / "out") == contents(made.output)
+
+
+@pytest.mark.slow
+def test_the_portable_protocol_gives_the_same_bytes(made, tmp_path):
+    """Beam's own job service, with the workers in processes that it starts."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    service = subprocess.Popen(
+        [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main",
+         "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("localhost", port), 1):
+                break
+            assert service.poll() is None and time.monotonic() < deadline, "no job service"
+            time.sleep(0.2)
+        prepare.prepare(made.recipe, str(tmp_path / "out"), beam_options.pipeline_options(
+            ["--runner=PortableRunner", f"--job_endpoint=localhost:{port}",
+             "--environment_type=beam:env:harness_subprocess_python:v1",
+             f"--environment_config={sys.executable} -m "
+             "apache_beam.runners.worker.sdk_worker_main"]))
+    finally:
+        service.terminate()
+        service.wait(20)
+    assert contents(tmp_path / "out") == contents(made.output)
+
+
+@pytest.mark.slow
+def test_a_run_killed_in_every_stage_and_run_again_equals_one_that_was_not(made, tmp_path):
+    config, output = tmp_path / "recipe.py", tmp_path / "out"
+    config.write_text(
+        "from pathlib import Path\nfrom maxlm.config.schema import to_config_dict\n"
+        "from tests.data_beam.mini_corpus import everything\n"
+        f"def get_config():\n    return to_config_dict(everything.recipe(Path({str(made.folder)!r})))"
+        "\n")
+    command = [sys.executable, "-m", "data_beam.prepare", f"--config={config}",
+               f"--output={output}"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    moments = random.Random()  # another one in each run; the message says which
+    seed = moments.randrange(10**6)
+    moments.seed(seed)
+    killed = 0
+    for before in ("", *ledger.STAGES[:-1]):
+        victim = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  cwd=ROOT, env=environment)
+        started = output / "_temporary" if not before else output / "stages" / before
+        while not (started / "manifest.json" if before else started).exists():
+            if victim.poll() is not None:
+                break
+            time.sleep(0.02)
+        time.sleep(moments.uniform(0, 2.5))
+        killed += victim.poll() is None
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+    assert killed >= 3, f"seed {seed}: the runs ended before they could be killed"
+    whole = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True,
+                           timeout=300)
+    assert whole.returncode == 0, whole.stderr
+    assert contents(output) == contents(made.output), f"seed {seed}"

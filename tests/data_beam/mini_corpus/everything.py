@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from data_beam.config import (
+    AugmentConfig,
 
     DecontaminateConfig,
     DedupConfig,
@@ -10,23 +11,32 @@ from data_beam.config import (
     FilterConfig,
     InputConfig,
     LicenceConfig,
+    KeywordListConfig,
     LanguageConfig,
     LimitConfig,
     MinHashConfig,
+    PerplexityConfig,
+    PerplexityModelConfig,
     PrivacyConfig,
+    QualityConfig,
     RecipeConfig,
     RepeatedTextConfig,
+    SafetyConfig,
     SimHashConfig,
     SourceConfig,
     SplitConfig,
 )
 from data_beam.config.rule_sets import C4Config, C4Table
-from tests.data_beam.mini_corpus import cleaning, copies, reading, rule_sets, unwanted
+from tests.data_beam.mini_corpus import cleaning, copies, models, reading, rule_sets, unwanted
 from tests.data_beam.mini_corpus.corpus import FREE, MiniCorpus
 
 RULES = ("chat_log", "entropy", "ngram_repetition", "repeated_sentences", "gopher_quality",
          "gopher_repetition", "chinese_web_text", "nemo", "c4", "fineweb")
 """The special rules come before the general ones, which would hide them."""
+
+
+SYNONYMS = {"高血压": "血压升高", "病人": "患者", "patients": "sick people", "drug": "medicine"}
+"""Terms, and what augmentation writes in their place."""
 
 
 def make() -> MiniCorpus:
@@ -37,13 +47,26 @@ def make() -> MiniCorpus:
     return corpus
 
 
-def recipe(raw: Path, evaluation: Path) -> RecipeConfig:
+def write(corpus: MiniCorpus, folder: Path) -> None:
+    """Writes the raw files, the models and the evaluation set that the recipe names."""
+    corpus.write(folder / "raw")
+    (folder / "models").mkdir()
+    models.train(folder / "models")
+    (folder / "keywords.txt").write_text(unwanted.KEYWORDS, "utf-8")
+    (folder / "synonyms.tsv").write_text("".join(
+        f"{term}\t{other}\n" for term, other in SYNONYMS.items()), "utf-8")
+    (folder / "evaluation").mkdir()
+    (folder / "evaluation/quiz.jsonl").write_text(unwanted.QUIZ, "utf-8")
+
+
+def recipe(folder: Path) -> RecipeConfig:
     """Everything on.
 
     Args:
-      raw: where `MiniCorpus.write` wrote.
-      evaluation: folder with the evaluation set.
+      folder: with what `write` wrote.
     """
+    raw, trained = folder / "raw", folder / "models"
+
     def files(pattern: str, format: str, **fields: str) -> InputConfig:
         return InputConfig(str(raw), pattern, format, **fields)
 
@@ -69,10 +92,17 @@ def recipe(raw: Path, evaluation: Path) -> RecipeConfig:
         filters=FilterConfig(rules=RULES, c4=C4Config(en=en, zh=zh)),
         language=LanguageConfig(second_vote="cld2", languages=("zh", "en", "ja", "und")),
         licence=LicenceConfig(("CC-BY", "CC0-1.0", "MIT", "Apache-2.0")),
+        perplexity=PerplexityConfig((
+            PerplexityModelConfig("en", str(trained / "en"), max_perplexity=20),
+            PerplexityModelConfig("zh", str(trained / "zh"), max_perplexity=950))),
+        quality=QualityConfig(str(trained / "quality")),
+        safety=SafetyConfig(str(trained / "safety"), default_keywords=True, keywords=(
+            KeywordListConfig("zh", str(folder / "keywords.txt")),)),
         decontaminate=DecontaminateConfig((EvaluationSetConfig(
-            "quiz", str(evaluation), "quiz.jsonl", "jsonl", ("question", "choices")),)),
+            "quiz", str(folder / "evaluation"), "quiz.jsonl", "jsonl", ("question", "choices")),)),
         privacy=PrivacyConfig(enabled=True, passport="drop"),
         dedup=DedupConfig(
             minhash=MinHashConfig(True), simhash=SimHashConfig(True),
             lines=RepeatedTextConfig(True), paragraphs=RepeatedTextConfig(True, 100)),
+        augment=AugmentConfig(synonyms=str(folder / "synonyms.tsv")),
         split=SplitConfig(0.1, 0.1), limits=LimitConfig(reading.LONGEST_RECORD), shards=3)

@@ -4,7 +4,6 @@ The rules come in the order of `everything.RULES`, so a text meant for a late ru
 earlier ones. Where a limit is a number, there is a text on each side of it.
 """
 
-import base64
 import hashlib
 import re
 
@@ -87,17 +86,15 @@ def chats(corpus: MiniCorpus) -> None:
 
 
 def entropy(corpus: MiniCorpus, rows: Rows) -> None:
-    """From 3.0 to 5.6 bits a character in English, 4.5 to 10.5 in Chinese."""
+    """From 3.0 to 6.5 bits a character in English, 4.0 to 10.5 in Chinese."""
     rows.add("He sees the three trees. She sees the three sheets there. " * 3
              + "The sheets rest here, the trees there, the three heed these. "
              + "See the three these trees shed here.", dropped("entropy", "low entropy",
              why="a handful of letters"))
     rows.add("哈哈哈哈，笑死我了，真的笑死了。" * 20, dropped("entropy", "low entropy"))
-    keys = "".join(base64.b85encode(hashlib.sha512(bytes([i])).digest()).decode()
-                   for i in range(14))
-    keys = " ".join(keys[i:i + 8] for i in range(0, len(keys), 8))
-    rows.add(f"{corpus.english.text()} The keys of the servers are the following: {keys}",
-             dropped("entropy", "high entropy", why="mostly keys"))
+    symbols = " ".join(chr(code) + chr(code + 1) for code in range(0x2200, 0x2400, 2))
+    rows.add(f"{corpus.english.text()} The symbols of the font are these: {symbols}.",
+             dropped("entropy", "high entropy", why="a table of symbols"))
     table = bytes(byte for row in range(0xB0, 0xD7) for cell in range(0xA1, 0xFF)
                   for byte in (row, cell)).decode("gb2312")  # the common characters, by their sound
     rows.add("，".join(table[i:i + 60] + sentence for i, sentence in zip(
