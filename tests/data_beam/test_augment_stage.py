@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_beam import beam_options, prepare
+from data_beam.augment import share
 from data_beam.config import (
     AugmentConfig,
     DecontaminateConfig,
@@ -21,6 +22,10 @@ from data_beam.config import (
     SourceConfig,
     SplitConfig,
 )
+from data_beam.records import Document, Origin, text_sha256
+from data_beam.sinks import documents
+from data_beam.stages.augmentation import Making
+from data_beam.stages.context import Place
 from maxlm.config.schema import ConfigError, build, to_plain
 
 QUESTION = "Which of the two rivers that meet below the old town carries more water in summer?"
@@ -138,6 +143,19 @@ def test_a_run_with_everything_on(inputs):
     for path in (inputs / "a" / "documents").iterdir():
         ids = pq.read_table(path, columns=["id"])["id"].to_pylist()
         assert ids == sorted(ids)
+
+
+def test_only_training_documents_are_copied(inputs):
+    recipe = make_recipe(inputs)
+    text = "The physician gave the drug against the fever."
+    document = Document(Origin("rows", "p"), text, "domain", "MIT", "", "en", 0.9,
+                        text_sha256(text), "0" * 64, ())
+    making = Making(recipe, Place("", (), "", "", "", 10**9))  # so that no template is in shard 0
+    buckets = {source.name: frozenset(range(share.BUCKETS)) for source in recipe.sources}
+    for split in ("train", "validation", "test"):
+        row = documents.corpus_row(document, split)
+        rows = list(making.rows(0, [(document, row)], buckets))
+        assert row in rows and (len(rows) > 2) == (split == "train")
 
 
 @pytest.mark.slow

@@ -111,6 +111,9 @@ def test_a_large_index_has_no_false_positive():
     found = NgramIndex(texts, Lengths(13, 8, 20, 13))
     assert len(found) == 2000 * 48
     assert found.find([str(rng.randrange(10**6)) for _ in range(20_000)]) == []
+    for first in "abcde":  # of one n-gram: many hashes are past its last
+        one = NgramIndex([[first, *"vwxyz"]], Lengths(6, 6, 6, 6))
+        assert one.find([str(rng.randrange(10**6)) for _ in range(20_000)]) == []
     assert [m.offset for m in found.find(["x", *texts[1234], "y"])] == list(range(48))
 
 

@@ -106,6 +106,9 @@ def test_every_valid_resident_id_is_found_and_no_invalid_one():
         others = [c for c in "0123456789X" if c != number[-1]]
         bad = text.replace(number, number[:-1] + rng.choice(others))
         assert "resident_id" not in [kind for kind, _ in found(bad)]
+    digits = "91114419880504123"  # a foreigner's: 9, province, country
+    good = digits + next(c for c in "0123456789X" if mod11_2(digits + c))
+    assert found(f"证件号{good}。") == [("resident_id", good)]
     digits = "11010119900230123"  # 30 February
     bad = digits + next(c for c in "0123456789X" if mod11_2(digits + c))
     assert found(f"身份证号{bad}") == []
@@ -191,7 +194,7 @@ from {ip:185.199.108.153} by mail
 version 4.18.0.193 was released, v2.4.1.127 too
 Bump Standards-Version from 3.6.2.0 to 3.7.3
 OID 2.5.29.15 and 1.3.6.1.4.1.311 are extensions
-共计18600000000元，人口为13912345678个
+共计18600000000元，人口为13912345678个，约18700000000左右
 订单号20231231123456789012，编号1234567890
 圆周率3.14159265358979323846264338327950288
 2**34 is 17179869184 and 2**33 8589934592
