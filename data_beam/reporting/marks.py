@@ -18,6 +18,7 @@ _PATTERNS = {
     "parentheses": r"[()]",
     "not alphanumeric": r"[^\w\s]+",
     "whitespace": r"[ \t]{2,}",
+    "words without letters": r"[^\w\s]+|\b\d+\b",
 }
 """What rules that measure shares count, by their reason."""
 

@@ -8,6 +8,10 @@ from data_beam.reporting.markup import Content, Html, join, marked, number, perc
 
 Facts = Mapping[str, Any]
 
+_SEARCHES = {"copies": "copies", "split_groups": "documents to share a split"}
+_SEARCH_COLUMNS = ("similarity", "bands", "rows", "candidate_probability", "buckets",
+                   "largest_bucket")
+
 
 def _name(row: Mapping[str, Any]) -> Html:
     """Source, path and record."""
@@ -61,7 +65,7 @@ def dropped(facts: Facts) -> Html | None:
 
 
 def _of(documents: int, shown: int) -> str:
-    return f"{number(documents)} documents" + (
+    return f"{number(documents)} document{'' if documents == 1 else 's'}" + (
         f", {shown} shown" if shown < documents else "")
 
 
@@ -117,9 +121,16 @@ def duplicates(facts: Facts) -> Html:
     parts += [tag("h3", "Near copies"), tag(
         "p", f"{number(near['clusters'])} clusters of {number(near['documents'])} documents; one "
         "of each cluster is kept.")]
+    searches = [(_SEARCHES.get(name, name), *(search.get(key) for key in _SEARCH_COLUMNS))
+                for name, search in near["search"].items()]
+    if searches:
+        parts.append(table(
+            ("what for", "similarity", "bands", "rows", "found", "buckets", "largest bucket"),
+            searches, "how similar documents were looked for; found: probability that a pair just "
+            "as similar meets in a bucket", range(1, 7)))
     if near["sizes"]:
         parts.append(table(("documents in the cluster", "clusters"), _sizes(near["sizes"]),
-                           "clusters by size", (0, 1)))
+                           "clusters by size", (1,)))
     for i, entry in enumerate(near["largest"]):
         parts.append(_cluster(entry, i == 0))
     return join(parts)

@@ -96,7 +96,7 @@ def sources(facts: Facts) -> Html:
     """Files, documents and text by source."""
     total, with_tokens = facts["total"], facts["tokenizer"] is not None
     heads = ["source", "domain", "licence", "files", "MB in", "read", "kept", "dropped", "dead",
-             "MB of text", "share", "median length", "languages"]
+             "MB text", "share", "median", "languages"]
     rows = []
     for entry in facts["sources"]:
         languages = ", ".join(list(entry["languages"])[:3]) + (
@@ -113,14 +113,14 @@ def sources(facts: Facts) -> Html:
     if with_tokens:
         for row, entry in zip([*rows, last], [*facts["sources"], total], strict=True):
             row[11:11] = [entry["tokens"], f"{entry['bytes'] / max(1, entry['tokens']):.2f}"]
-        heads[11:11] = ["tokens", "bytes/token"]
+        heads[11:11] = ["tokens", "B/token"]
         numeric += [12, 13]
     by_size = sorted(facts["sources"], key=lambda entry: -entry["bytes"])
     parts: list[Content] = [
         tag("h3", "The text of the corpus by source"),
-        stacked(_few([(entry["name"], entry["bytes"]) for entry in by_size])),
-        table(heads, rows, "read + augmented = kept + dropped + dead; MB are 10⁶ bytes of UTF-8",
-              numeric, last)]
+        stacked(_few([(entry["name"], entry["bytes"]) for entry in by_size if entry["bytes"]])),
+        table(heads, rows, "read + augmented = kept + dropped + dead; MB: 10⁶ bytes of "
+              "UTF-8; median: characters of a document", numeric, last)]
     if with_tokens:
         tokenizer = facts["tokenizer"]
         parts.append(tag("p", "Tokens are those of ", tag("code", tokenizer["sha256"][:16]),

@@ -34,10 +34,10 @@ nav a { text-decoration: none; }
 nav a:hover { text-decoration: underline; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 20px 22px; margin: 18px 0; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(165px, 1fr)); gap: 12px;
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(138px, 1fr)); gap: 12px;
   margin: 16px 0 4px; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
-  padding: 12px 16px; }
+  padding: 12px 14px; }
 .tile b { display: block; font-size: 1.5rem; line-height: 1.25; font-weight: 650;
   font-variant-numeric: tabular-nums; }
 .glance { margin: 8px 0 0; padding-left: 20px; }
@@ -47,7 +47,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 table { border-collapse: collapse; min-width: min(100%, 34rem);
   font-size: 0.92rem; margin: 6px 0 10px; }
 caption { text-align: left; font-size: 0.88rem; padding-bottom: 4px; }
-th, td { text-align: left; padding: 5px 14px 5px 0; border-bottom: 1px solid var(--line);
+th, td { text-align: left; padding: 5px 12px 5px 0; border-bottom: 1px solid var(--line);
   vertical-align: top; }
 tbody th, tfoot th { font-weight: 600; white-space: nowrap; }
 tbody th bdi { white-space: normal; overflow-wrap: anywhere; font-weight: 400; }

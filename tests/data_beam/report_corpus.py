@@ -156,8 +156,9 @@ def write(folder: Path, shards: int = 3) -> dict[str, Any]:
                              if shard_of(members[0]["id"]) == shard for member in members],
                 CLUSTERS)
     (folder / "clusters/summary.json").write_text(json.dumps({
-        "near": {"bands": 14, "rows": 8}, "clusters": len(clusters), "documents": 0,
-        "largest": []}))
+        "copies": {"buckets": 31, "largest_bucket": 40, "hot_buckets": 0, "similarity": 0.7,
+                   "bands": 14, "rows": 8, "candidate_probability": 0.565},
+        "clusters": len(clusters), "documents": 0, "largest": []}))
     record("clusters/summary.json", 1)
     manifest = _manifest(rows, dropped, dead, outputs)
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
