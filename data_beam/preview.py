@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from data_beam.config import RecipeConfig
+from data_beam.decontaminate.rule import DecontaminateRule
 from data_beam.process import process
 from data_beam.readers.listing import File, list_files
 from data_beam.readers.records import read_file
@@ -60,6 +61,9 @@ def _plan(recipe: RecipeConfig, listing: Sequence[File], rules: Sequence[Rule],
     for stage in ledger.STAGES:
         text = what.get(stage, ", ".join(ledger.SECTIONS[stage]))
         lines.append(f"    {stage}{' (done before)' if stage in done else ''}: {text}")
+        if stage == "filter":
+            lines += [f"      {note}" for rule in rules if isinstance(rule, DecontaminateRule)
+                      for note in rule.notes()]
     lines.append(f"  {recipe.shards} shards of each kind of output")
     return "\n".join(lines)
 

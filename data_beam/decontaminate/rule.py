@@ -65,6 +65,12 @@ class DecontaminateRule:
         self._count(items_by_set)
         self._check_planted(texts)
 
+    def notes(self) -> list[str]:
+        """What is searched for, a line a set."""
+        return [f"{name}: {counts.items:,} items, {counts.texts:,} texts of them searched for"
+                + (f"; {counts.too_short:,} items are too short" if counts.too_short else "")
+                for name, counts in self.counts.items()]
+
     def _count(self, items_by_set: dict[str, int]) -> None:
         searched: dict[str, set[int]] = {}
         texts: dict[str, int] = {}

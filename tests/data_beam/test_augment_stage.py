@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from data_beam import beam_options, prepare
+from data_beam import beam_options, prepare, preview
 from data_beam.augment import share
 from data_beam.config import (
     AugmentConfig,
@@ -206,6 +206,14 @@ def test_mistakes_end_a_run_before_it_reads(inputs, section, field, value, messa
                         beam_options.pipeline_options([]))
     assert message in str(caught.value)
     assert not (inputs / "a" / "stages").exists()
+
+
+def test_the_dry_run_tells_what_is_searched_for(inputs, capsys):
+    preview.show(make_recipe(inputs), str(inputs / "a"))
+    shown = capsys.readouterr().out
+    assert "language, decontaminate, privacy\n      rivers: 1 items, 1 texts" in shown
+    assert "privacy (pii/email 1, pii/phone 1, privacy:email=1, privacy:phone=1)" in shown
+    assert "dropped by decontaminate: evaluation overlap" in shown
 
 
 def test_templates_name_a_source_of_the_recipe(inputs):

@@ -122,6 +122,7 @@ def test_a_large_index_has_no_false_positive():
 def test_a_document_with_a_question_is_dropped(tmp_path):
     apply = make(tmp_path, [{"question": "short"}, {"question": QUESTION}])
     assert apply.counts == {"sheep": SetCounts(items=2, too_short=1, texts=1)}
+    assert apply.notes() == ["sheep: 2 items, 1 texts of them searched for; 1 items are too short"]
     text = FILLER + QUESTION + " " + FILLER
     outcome = apply(document(text))
     assert isinstance(outcome, Dropped)
