@@ -55,11 +55,13 @@ class Progress:
       unit: what is counted against the total, `bytes` or `documents`.
       total: of the whole stage.
       stream: where the line goes.
+      passes: how many times the stage goes over its documents.
     """
 
     def __init__(self, stage: str, folder: Path, unit: str, total: int,
-                 stream: TextIO | None = None):
+                 stream: TextIO | None = None, passes: int = 1):
         self._stage, self._folder, self._unit, self._total = stage, folder, unit, total
+        self._passes = passes
         self._stream = stream if stream is not None else sys.stderr
         self._terminal = self._stream.isatty()
         self._stop = threading.Event()
@@ -89,9 +91,11 @@ class Progress:
                 done[key] += value
         elapsed = time.monotonic() - self._started
         # A worker's second try counts twice.
-        fraction = min(1.0, done[self._unit] / self._total) if self._total else 1.0
+        whole = self._total * self._passes
+        fraction = min(1.0, done[self._unit] / whole) if whole else 1.0
         read = f"{done['files']:,} files, " if done["files"] else ""
-        text = f"{self._stage} {fraction:4.0%}, {read}{done['documents']:,} documents; " \
+        documents = done["documents"] // self._passes
+        text = f"{self._stage} {fraction:4.0%}, {read}{documents:,} documents; " \
                f"{elapsed:.0f} s"
         if 0.02 < fraction < 1 and elapsed > 2:
             text += f", about {elapsed / fraction - elapsed:.0f} s left"

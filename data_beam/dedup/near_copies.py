@@ -24,6 +24,7 @@ from data_beam.dedup.shingles import distinct, mix, shingles
 from data_beam.dedup.steps import shard_numbers
 from data_beam.dedup.texts import Texts, shards_of, work, write_file
 from data_beam.dedup.verify import Verifier
+from data_beam.progress import WorkerProgress
 from data_beam.sinks import files
 
 _FLUSH_ROWS = 2**15
@@ -90,6 +91,9 @@ class Keys(beam.DoFn):
     def __init__(self, search: Search):
         self._search = search
 
+    def setup(self) -> None:
+        self._progress = WorkerProgress(self._search.texts.place.progress)
+
     def process(self, shard: int) -> Iterator[tuple[tuple[int, int], bytes]]:
         search = self._search
         nodes: list[int] = []
@@ -101,7 +105,7 @@ class Keys(beam.DoFn):
             for values in (nodes, keys, fingerprints):
                 values.clear()
 
-        for row, columns in search.texts.read(shard):
+        for row, columns in search.texts.read(shard, progress=self._progress):
             values = search.shingles(columns)
             if not len(values):
                 continue
@@ -113,6 +117,7 @@ class Keys(beam.DoFn):
             if len(nodes) == _FLUSH_ROWS:
                 yield from flush()
         yield from flush()
+        self._progress.flush()
 
     def _pack(self, nodes: list[int], keys: list[list[int]], fingerprints: list[int]
               ) -> Iterator[tuple[tuple[int, int], bytes]]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from data_beam.dedup import buckets, repeated_text
 from data_beam.dedup.texts import Texts, work, write_file
+from data_beam.progress import WorkerProgress
 
 _PARTS = 64
 _FLUSH = 2**20
@@ -24,12 +25,15 @@ class CountOccurrences(beam.DoFn):
     def __init__(self, texts: Texts, unit: str):
         self._texts, self._unit = texts, unit
 
+    def setup(self) -> None:
+        self._progress = WorkerProgress(self._texts.place.progress)
+
     def process(self, shard: int) -> Iterator[tuple[int, bytes]]:
         texts = self._texts
         indices = {source: number for number, source in enumerate(texts.sources)}
         settings = getattr(texts.settings, self._unit)
         found: list[tuple[int, int, int]] = []
-        for _, row in texts.read(shard, repeated=False):
+        for _, row in texts.read(shard, repeated=False, progress=self._progress):
             if not row["is_code"]:
                 me = indices[row["source"]], int(row["id"][:16], 16)
                 found += [(value, *me) for value in set(
@@ -38,6 +42,7 @@ class CountOccurrences(beam.DoFn):
                 yield from _pack(found)
                 found = []
         yield from _pack(found)
+        self._progress.flush()
 
 
 def _pack(found: list[tuple[int, int, int]]) -> Iterator[tuple[int, bytes]]:

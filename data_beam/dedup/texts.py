@@ -16,6 +16,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from data_beam.config import DedupConfig
 from data_beam.dedup import repeated_text
+from data_beam.progress import WorkerProgress
 from data_beam.sinks import documents, files
 from data_beam.stages.context import Place
 
@@ -86,14 +87,15 @@ class Texts:
         indices = {source: number for number, source in enumerate(self.sources)}
         return lambda text, source, id: remove(text, indices[source], id)
 
-    def read(self, shard: int, rows: Iterable[int] | None = None, repeated: bool = True
-             ) -> Iterator[tuple[int, dict[str, Any]]]:
+    def read(self, shard: int, rows: Iterable[int] | None = None, repeated: bool = True,
+             progress: WorkerProgress | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
         """(row, columns) of the documents of a shard that no step so far has dropped.
 
         Args:
           shard: its number.
           rows: the rows that are wanted, None for all.
           repeated: take out repeated lines and paragraphs.
+          progress: told of each row.
         """
         gone = {id for step in ("exact", "near")
                 for id, decision in read_decisions(self.place, step, shard).items()
@@ -103,6 +105,8 @@ class Texts:
         path = self.place.shard_path(self.place.inputs, "documents", shard)
         for number, row in enumerate(
                 documents.read_rows(path, documents.STAGE_SCHEMA, _COLUMNS)):
+            if progress is not None:
+                progress.add(documents=1)
             if row["id"] in gone or (wanted is not None and number not in wanted):
                 continue
             if remove is not None and not row["is_code"]:

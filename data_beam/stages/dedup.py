@@ -62,7 +62,6 @@ class ApplyDecisions(beam.DoFn):
 
     def setup(self) -> None:
         self._progress = WorkerProgress(self._texts.place.progress)
-        self._remove = self._texts.remover()
 
     def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
         shard, groups = element
@@ -70,13 +69,14 @@ class ApplyDecisions(beam.DoFn):
         same, near, splits = (read_decisions(place, step, shard)
                               for step in ("exact", "near", "split"))
         same.update(groups["exact"])
+        remove = self._texts.remover()  # not in setup: a runner may call that early
 
         def judge(document: Document) -> Document | Dropped:
             id = document.origin.id
             if id in same:
                 return Dropped(document.origin, "dedup", "exact duplicate", same[id]["detail"])
             if not document.is_code:
-                text, done = self._remove(document.text, document.origin.source, id)
+                text, done = remove(document.text, document.origin.source, id)
                 if done:
                     if not text.strip():
                         return Dropped(document.origin, "dedup", "repeated text", "; ".join(done))
@@ -145,11 +145,22 @@ def _share_split(start: Any, search: Search) -> Any:
         | "Share split" >> beam.ParDo(clusters.ShareSplit(search)), search.texts.place, "split")
 
 
+def _units(recipe: RecipeConfig) -> list[str]:
+    return [unit for unit in repeated_text.UNITS if getattr(recipe.dedup, unit).enabled]
+
+
+def passes(recipe: RecipeConfig) -> int:
+    """How many times the documents are read from first to last."""
+    near = recipe.dedup.minhash
+    searches = (1 + (near.split_similarity < 1)) if near.enabled else 0
+    return 1 + len(_units(recipe)) + searches
+
+
 def run(context: Context) -> None:
     """Runs the stage."""
     settings, place = context.recipe.dedup, context.place
     texts = Texts(place, settings, tuple(source.name for source in context.recipe.sources))
-    units = [unit for unit in repeated_text.UNITS if getattr(settings, unit).enabled]
+    units = _units(context.recipe)
     alone = not units and not settings.minhash.enabled
     searches = _searches(context, texts) if settings.minhash.enabled else []
     documents = searches[0].offsets[-1] if searches else 0

@@ -97,7 +97,8 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
         name: entry["kept"] for name, entry in before["sources"].items()}
     unit, total = ("bytes", sum(file.size for file in listing)) if read is None else (
         "documents", sum(read.values()))
-    shown = Progress(stage, Path(progress_folder), unit, total) if local else (
+    passes = dedup.passes(recipe) if stage == "dedup" else 1
+    shown = Progress(stage, Path(progress_folder), unit, total, passes=passes) if local else (
         contextlib.nullcontext())
     corpus = manifest.of_corpus(recipe, listing, done) if stage == "report" else {}
     with shown:

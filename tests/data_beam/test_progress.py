@@ -3,7 +3,7 @@
 import io
 import json
 
-from data_beam.progress import Progress, summary
+from data_beam.progress import Progress, WorkerProgress, summary
 
 
 def test_the_line_adds_up_what_the_workers_have_done(tmp_path):
@@ -20,8 +20,8 @@ def test_the_line_adds_up_what_the_workers_have_done(tmp_path):
 
 
 def test_the_table_shows_the_conservation_law():
-    counts = {"domain": "general", "read": 1234, "kept": 1200, "dropped": {"filter": {"too short": 30}},
-              "dead_letters": {"read": {"invalid JSON": 4}}, "bytes": 2_500_000,
+    counts = {"domain": "general", "read": 1234, "kept": 1200,
+              "dropped": {"filter": {"too short": 30}}, "dead_letters": {"read": {"invalid JSON": 4}}, "bytes": 2_500_000,
               "languages": {"de": 1, "en": 1100, "zh": 90, "fr": 9}}
     manifest = {"sources": {"web": counts}, "total": {
         "read": 1234, "kept": 1200, "dropped": 30, "dead_letters": 4, "bytes": 2_500_000}}
@@ -33,3 +33,11 @@ def test_the_table_shows_the_conservation_law():
     assert total.split() == ["total", "1,234", "1,200", "30", "4", "2.50"]
     assert reasons == ["  web: dropped, filter, too short: 30",
                        "  web: dead letters, read, invalid JSON: 4"]
+
+
+def test_a_stage_that_reads_its_documents_several_times(tmp_path):
+    worker = WorkerProgress(str(tmp_path))
+    worker.add(documents=30)
+    worker.flush()
+    progress = Progress("dedup", tmp_path, "documents", 20, io.StringIO(), passes=3)
+    assert progress.line().startswith("dedup  50%, 10 documents;")
