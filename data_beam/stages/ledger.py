@@ -29,7 +29,7 @@ NAME = "manifest.json"
 SECTIONS = {
     "extract": ("sources", "extract", "clean", "limits", "shards"),
     "filter": ("filters", "licence", "language", "decontaminate", "privacy"),
-    "dedup": (),
+    "dedup": ("dedup",),
     "finish": ("split", "augment"),
     "report": (),
 }
