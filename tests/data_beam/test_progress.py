@@ -21,7 +21,8 @@ def test_the_line_adds_up_what_the_workers_have_done(tmp_path):
 
 def test_the_table_shows_the_conservation_law():
     counts = {"domain": "general", "read": 1234, "kept": 1200,
-              "dropped": {"filter": {"too short": 30}}, "dead_letters": {"read": {"invalid JSON": 4}}, "bytes": 2_500_000,
+              "dropped": {"filter": {"too short": 30}},
+              "dead_letters": {"read": {"invalid JSON": 4}}, "bytes": 2_500_000,
               "languages": {"de": 1, "en": 1100, "zh": 90, "fr": 9}}
     manifest = {"sources": {"web": counts}, "total": {
         "read": 1234, "kept": 1200, "dropped": 30, "dead_letters": 4, "bytes": 2_500_000}}
