@@ -349,3 +349,16 @@ def test_near_copies_below_the_threshold_share_a_split(tmp_path):
     assert any(apart[i] != apart[i + 1] for i in range(1, 120, 2))
 
 
+
+
+def test_other_settings_do_the_stage_again_and_no_other(tmp_path, capsys):
+    texts = copies(random.Random(5), False)[:40]
+    write(tmp_path / "raw", texts)
+    stages = ("extract", "filter", "dedup")
+    made = [DedupConfig(), NEAR]
+    for settings in made:
+        prepare.prepare(recipe(tmp_path / "raw", settings), str(tmp_path / "out"),
+                        beam_options.pipeline_options([]), stages)
+    out = capsys.readouterr().out
+    assert "filter: done before" in out and "dedup: done before" not in out
+    assert rows(tmp_path / "out/stages/dedup", "clusters")
