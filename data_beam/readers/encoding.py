@@ -24,6 +24,10 @@ _BINARY_MAGIC = (b"%PDF-", b"PK\x03\x04", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", 
 # GB2312 and GBK are subsets of GB18030, and pages that claim one use the others' characters.
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "iso8859-1": "cp1252", "ascii": "utf-8"}
 
+# Codecs of Python that are no encodings of documents; UTF-7 no browser reads.
+_NO_CHARSETS = frozenset(("idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined",
+                          "unicode-escape", "utf-7"))
+
 
 class Undecodable(Exception):
     """The bytes are no text, or in no encoding that could be found."""
@@ -34,11 +38,14 @@ class Undecodable(Exception):
 
 
 def _codec(name: str) -> str | None:
+    """Python's name of a character encoding, None for what is none."""
     try:
-        name = codecs.lookup(name).name
-    except LookupError:
+        info = codecs.lookup(name)
+    except (LookupError, ValueError):  # the latter for a name with a zero byte
         return None
-    return _WIDER.get(name, name)
+    if not info._is_text_encoding or info.name in _NO_CHARSETS:
+        return None
+    return _WIDER.get(info.name, info.name)
 
 
 def _checked(text: str) -> str:

@@ -54,10 +54,13 @@ class _Archive:
         """Drops bytes until a line begins like a record, or the file ends."""
         del self._buffer[:1]
         while True:
-            for found in _VERSION.finditer(self._buffer):
-                if found.start() == 0 or self._buffer[found.start() - 1] == 0x0A:
-                    del self._buffer[:found.start()]
-                    return
+            found = _VERSION.search(self._buffer)
+            while found and found.start() and self._buffer[found.start() - 1] != 0x0A:
+                found = _VERSION.search(self._buffer, found.end())
+            if found:
+                del self._buffer[:found.start()]
+                return
+            # A version line may begin in what is left, behind the line end before it.
             del self._buffer[:max(0, len(self._buffer) - 32)]
             if not self._more():
                 self._buffer.clear()

@@ -3,6 +3,8 @@
 import codecs
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from data_beam.readers.encoding import Undecodable, decode, decode_python
 
@@ -47,6 +49,18 @@ def test_the_header_wins_over_meta():
     assert decode(text.encode("koi8-r"), header="koi8-r", html=True) == (text, "koi8-r")
 
 
+def test_an_xml_declaration_counts_before_meta():
+    text = '<?xml version="1.0" encoding="gbk"?><html><meta charset="utf-8"><p>茶的历史</p></html>'
+    assert decode(text.encode("gbk"), html=True) == (text, "gb18030")
+    assert decode(text.encode("big5", "replace"), header="big5", html=True)[1] == "big5"
+
+
+def test_an_unknown_or_wrong_header_is_passed_over():
+    text = page("茶的历史" * 20, "gbk")
+    for header in ("no-such-codec", "utf-8", "ascii", "utf-16"):
+        assert decode(text.encode("gbk"), header=header, html=True) == (text, "gb18030")
+
+
 def test_meta_means_nothing_outside_html():
     # These bytes are valid in both encodings, and mean different text.
     text = 'In HTML one writes <meta charset="gbk">: 中文'
@@ -83,3 +97,18 @@ def test_python_source_is_read_by_its_own_declaration():
     for bad in (b"# coding: no-such-codec\n", b's = "\xff"\n', b"x\0y\n"):
         with pytest.raises(Undecodable):
             decode_python(bad)
+
+
+@given(st.binary(max_size=500), st.sampled_from(["", "gbk", "utf-8", "utf-7", "idna", "rot13",
+                                                  "base64", "undefined", "unicode_escape", "\0"]))
+def test_any_bytes_and_any_header_are_text_or_refused(data, header):
+    head = f'<meta charset="{header}">'.encode()
+    declaration = f'<?xml version="1.0" encoding="{header}"?>'.encode()
+    for content in (data, head + data, declaration + data):
+        try:
+            text, codec = decode(content, header, html=True)
+        except Undecodable as error:
+            assert error.reason in ("bad encoding", "binary content")
+        else:
+            assert isinstance(text, str) and codec
+            text.encode("utf-8")  # no half of a surrogate pair

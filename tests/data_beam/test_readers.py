@@ -1,20 +1,29 @@
 """Files to records: each document read comes out once, as a record, a drop or a dead letter."""
 
+import bz2
 import gzip
 import hashlib
+import io
 import json
 import os
 import random
 import sqlite3
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from data_beam.config import InputConfig, RecipeConfig, SourceConfig
+from data_beam.config import FORMATS, InputConfig, RecipeConfig, SourceConfig
+from data_beam.extract.programming_languages import language_of
+from data_beam.process import process
 from data_beam.readers.listing import fingerprint, list_files
 from data_beam.readers.records import read_file
-from data_beam.records import DeadLetter, Dropped, Record
-from maxlm.config.schema import ConfigError
+from data_beam.records import DeadLetter, Document, Dropped, Record
+from maxlm.config.schema import ConfigError, build
+from tests.data_beam import epub_files, pdf_files, warc_files
 
 LIMIT = 1000
 
@@ -24,10 +33,10 @@ def source(root, pattern="*", format="jsonl", **fields) -> SourceConfig:
                         (InputConfig(str(root), pattern, format, **fields),))
 
 
-def read(root, **fields) -> list:
+def read(root, limit: int = LIMIT, **fields) -> list:
     config = source(root, **fields)
     return [item for file in list_files(RecipeConfig(sources=(config,)))
-            for item in read_file(file, config, LIMIT)]
+            for item in read_file(file, config, limit)]
 
 
 def ends(items) -> list[tuple]:
@@ -65,8 +74,8 @@ JSONL_ENDS = [
 ]
 
 
-@pytest.mark.parametrize("compress", [lambda data: data, gzip.compress, zstandard.compress],
-                         ids=["plain", "gzip", "zstd"])
+@pytest.mark.parametrize("compress", [lambda data: data, gzip.compress, zstandard.compress,
+                                      bz2.compress], ids=["plain", "gzip", "zstd", "bzip2"])
 def test_jsonl_uses_the_good_lines_and_names_the_bad(tmp_path, compress):
     (tmp_path / "a.jsonl").write_bytes(compress(JSONL))
     items = read(tmp_path)
@@ -177,19 +186,186 @@ def test_a_file_that_disappears_is_a_dead_letter(tmp_path):
     assert ends(read_file(file, config, LIMIT)) == [("DeadLetter", None, "unreadable file")]
 
 
+TEXTS = ["first", "中文\n末尾", None, "x" * (LIMIT + 1), "last"]
+PARQUET_ENDS = [("Record", 1, "first"), ("Record", 2, "中文\n末尾"),
+                ("DeadLetter", 3, "missing field"), ("DeadLetter", 4, "too large"),
+                ("Record", 5, "last")]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(),
+                                  pa.dictionary(pa.int32(), pa.string())], ids=str)
+@pytest.mark.parametrize("rows", [1, 2, 100])
+def test_parquet(tmp_path, kind, rows):
+    table = pa.table({"n": range(5), "text": pa.array(TEXTS).cast(kind)})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet", row_group_size=rows)
+    items = read(tmp_path, format="parquet")
+    assert ends(items) == PARQUET_ENDS
+    assert items[1].bytes_sha256 == hashlib.sha256("中文\n末尾".encode()).hexdigest()
+
+
+def test_parquet_fields_are_mapped_and_missing_ones_named(tmp_path):
+    pyarrow.parquet.write_table(pa.table({
+        "body": ["t", "t"], "rights": ["CC-BY-4.0", "MIT"], "field": ["law", "law"],
+        "link": ["https://e.org/1", None], "n": [1, 2]}), tmp_path / "a.parquet")
+    fields = {"text_field": "body", "licence_field": "rights", "domain_field": "field",
+              "url_field": "link"}
+    first, second = read(tmp_path, format="parquet", **fields)
+    assert (first.licence, first.domain, first.url) == ("CC-BY-4.0", "law", "https://e.org/1")
+    assert isinstance(second, DeadLetter) and "'link' is not a text" in second.detail
+    for name, words in (("gone", "'gone' is not there"), ("n", "'n' is no text but int64")):
+        dead, = read(tmp_path, format="parquet", text_field=name)
+        assert (dead.reason, dead.origin.record) == ("missing field", None)
+        assert words in dead.detail
+
+
+def test_a_bad_text_in_parquet_costs_its_row_only(tmp_path):
+    raw = pa.array([b"good", b"\xff bad", b"fine"], pa.binary())
+    text = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
+    pyarrow.parquet.write_table(pa.table({"text": text}), tmp_path / "a.parquet")
+    assert ends(read(tmp_path, format="parquet")) == [
+        ("Record", 1, "good"), ("DeadLetter", 2, "bad encoding"), ("Record", 3, "fine")]
+
+
+def test_a_damaged_row_group_costs_its_rows_and_the_file_is_named(tmp_path):
+    rng = random.Random(0)
+    texts = ["".join(rng.choices("abcdefgh", k=500)) for _ in range(40)]
+    pyarrow.parquet.write_table(pa.table({"text": texts}), tmp_path / "a.parquet",
+                                row_group_size=10, write_page_checksum=True, use_dictionary=False)
+    data = bytearray((tmp_path / "a.parquet").read_bytes())
+    column = pyarrow.parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(2).column(0)
+    data[column.data_page_offset + column.total_compressed_size - 1000] ^= 1
+    (tmp_path / "a.parquet").write_bytes(data)
+    items = read(tmp_path, format="parquet")
+    assert ends(items[:-1]) == [("Record", i + 1, text) for i, text in enumerate(texts)
+                                if not 20 <= i < 30]
+    assert ends(items[-1:]) == [("DeadLetter", None, "damaged Parquet")]
+    assert "row group 2 after 0 rows" in items[-1].detail
+    for content, end in ((data[:-20], ("DeadLetter", None, "invalid Parquet")),
+                         (b"PAR1PAR1", ("DeadLetter", None, "invalid Parquet"))):
+        (tmp_path / "a.parquet").write_bytes(content)
+        assert ends(read(tmp_path, format="parquet")) == [end]
+    pyarrow.parquet.write_table(pa.table({"text": pa.array([], pa.string())}),
+                                tmp_path / "a.parquet")
+    assert ends(read(tmp_path, format="parquet")) == [("Dropped", None, "empty file")]
+
+
+@pytest.mark.parametrize("path, language", [
+    ("a/b.py", "python"), ("b.PY", "python"), ("x.rs", "rust"), ("x.h", "c"), ("x.hpp", "c++"),
+    ("Makefile", "makefile"), ("a/CMakeLists.txt", "cmake"), ("x.tar.gz", ""),
+    ("x.py.gz", "python"),
+    ("x.c.zst", "c"), ("README.md", ""), (".py", ""), ("py", ""), ("x.", ""), ("", ""),
+    ("dir.py/x", "")])
+def test_the_language_of_a_file_by_its_name(path, language):
+    assert language_of(path) == language
+
+
+CHINESE = "茶是一种饮料，起源于中国。后来传到世界各地，成为人们日常的饮料，也是各国贸易的大宗货物。"
+
+
+def test_a_code_tree(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/main.rs").write_bytes(b"fn main() {\r\n    // (cid:1)\r\n}\r\n\r\n")
+    (tmp_path / "src/old.c.gz").write_bytes(gzip.compress(
+        f'char *s = "{CHINESE}";\n'.encode("gbk")))
+    (tmp_path / "src/latin.py").write_bytes(b"# coding: latin-1\ns = '\xe9'\n")
+    (tmp_path / "LICENSE").write_text("free")
+    (tmp_path / "z.js").write_bytes(bytes(range(256)))
+    items = read(tmp_path, pattern="**", format="code")
+    kinds = {item.origin.path: item for item in items}
+    assert kinds["LICENSE"].reason == "no known language" and kinds["LICENSE"].detail == "LICENSE"
+    assert isinstance(kinds["LICENSE"], Dropped)
+    assert kinds["z.js"].reason == "binary content"
+    documents = {path: process(item, RecipeConfig()) for path, item in kinds.items()
+                 if isinstance(item, Record)}
+    assert all(isinstance(d, Document) and d.is_code for d in documents.values())
+    assert {path: d.language for path, d in documents.items()} == {
+        "src/main.rs": "rust", "src/old.c.gz": "c", "src/latin.py": "python"}
+    assert documents["src/main.rs"].text == "fn main() {\n    // (cid:1)\n}\n"
+    assert documents["src/old.c.gz"].text == f'char *s = "{CHINESE}";\n'
+    assert documents["src/latin.py"].text.endswith("s = 'é'\n")
+
+
+def test_files_of_bytes_are_handed_on_undecoded(tmp_path):
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7 \xff")
+    (tmp_path / "b.pdf.gz").write_bytes(gzip.compress(b"%PDF-1.7 \xff"))
+    (tmp_path / "c.pdf").write_bytes(b"x" * (LIMIT + 1))
+    items = read(tmp_path, format="pdf")
+    assert [getattr(item, "data", item) for item in items[:2]] == [b"%PDF-1.7 \xff"] * 2
+    assert ends(items) == [("Record", None, ""), ("Record", None, ""),
+                           ("DeadLetter", None, "too large")]
+    assert items[0].bytes_sha256 == hashlib.sha256(b"%PDF-1.7 \xff").hexdigest()
+
+
+def parquet_bytes() -> bytes:
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table({"text": ["first text", "中文" * 50] * 5}), buffer,
+                                row_group_size=4)
+    return buffer.getvalue()
+
+
+GOOD = {
+    "jsonl": gzip.compress(JSONL), "text": bz2.compress("中文 text\n".encode() * 20),
+    "markdown": zstandard.compress(b"# title\n" * 20), "parquet": parquet_bytes(),
+    "warc": warc_files.members([warc_files.response(b"<p>page</p>")] * 3),
+    "epub": epub_files.book({"a.xhtml": epub_files.chapter("One", "The text of a chapter.")}),
+    "pdf": pdf_files.make(pdf_files.lines(["A line of text.", "And another line."])),
+}
+
+
+def process_all(folder, format) -> list:
+    """Every end of a folder's files, read and extracted."""
+    query = {"query": "SELECT 1 AS text ORDER BY 1"} if format == "sqlite" else {}
+    return [process(item, RecipeConfig()) if isinstance(item, Record) else item
+            for item in read(folder, 10 * LIMIT, format=format, **query)]
+
+
 def test_every_reader_survives_every_format(tmp_path):
     """Siblings of the known bad files: nothing raises, and every file has at least one end."""
     samples = [b"", b" ", b"\n", b"word", b"\xff\xfe", b"\0" * 50, b"[]", b"{}", b"null",
-               b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"x" * (LIMIT + 1),
-               gzip.compress(JSONL), "中文".encode("gbk")]
+               b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh91AY&SY", b"x" * (10 * LIMIT + 1),
+               b"%PDF-1.4",
+               b"PK\x03\x04", b"WARC/1.0\r\n\r\n", b"PAR1" * 3, gzip.compress(JSONL), b'["text"]',
+               "中文".encode("gbk"), *GOOD.values()]
     for number, data in enumerate(samples):
-        (tmp_path / f"{number:02d}").write_bytes(data)
-    for format in ("text", "markdown", "html", "jsonl", "json", "python", "docstrings",
-                   "package_description", "sqlite"):
-        query = {"query": "SELECT 1 AS text ORDER BY 1"} if format == "sqlite" else {}
-        items = read(tmp_path, format=format, **query)
-        assert {item.origin.path for item in items} == {f"{i:02d}" for i in range(len(samples))}
-        assert all(isinstance(item, Record | Dropped | DeadLetter) for item in items)
+        (tmp_path / f"{number:02d}.py").write_bytes(data)
+    for format in FORMATS:
+        items = process_all(tmp_path, format)
+        paths = {f"{number:02d}.py" for number in range(len(samples))}
+        assert {item.origin.path for item in items} == paths
+        assert all(isinstance(item, Document | Dropped | DeadLetter) for item in items)
+        assert any(isinstance(item, Document) for item in items) or format in (
+            "sqlite", "package_description"), format
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+@pytest.mark.parametrize("format", FORMATS)
+def test_any_bytes_have_at_least_one_end(tmp_path_factory, format, data):
+    """Any bytes, and cuts and flips of good files: an end for each file, never an exception."""
+    content = bytearray(data.draw(st.sampled_from(
+        [GOOD.get(format, JSONL), b"", gzip.compress(b"any")])))
+    if content and data.draw(st.booleans()):
+        for _ in range(data.draw(st.integers(0, 6))):
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+        content = content[:data.draw(st.integers(0, len(content)))]
+    content += data.draw(st.binary(max_size=100))
+    folder = tmp_path_factory.mktemp("any")
+    (folder / "x.c").write_bytes(content)
+    items = process_all(folder, format)
+    assert items
+    for item in items:
+        assert isinstance(item, Document) or item.reason
+
+
+@pytest.mark.parametrize("fields, message", [
+    ({"format": "pdf", "url_field": "u"}, "url_field: format 'pdf' has no fields"),
+    ({"format": "warc", "licence_field": "u"}, "licence_field: format 'warc' has no fields"),
+    ({"format": "parquet", "query": "SELECT 1"}, "query: must be set for format 'sqlite'"),
+    ({"format": "pfd"}, "'pfd' is not one of .* did you mean 'pdf'"),
+])
+def test_inputs_that_make_no_sense_are_refused(fields, message):
+    with pytest.raises(ConfigError, match=message):
+        build(InputConfig, {"root": "r", "pattern": "*", **fields})
 
 
 def make_tree(root) -> None:
