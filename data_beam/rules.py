@@ -17,8 +17,10 @@ from data_beam.decontaminate.rule import DecontaminateRule
 from data_beam.filters.basic import BasicRule
 from data_beam.filters.licence import LicenceRule
 from data_beam.filters.rule_sets import make_rule_sets
+from data_beam.models import loaded_files
 from data_beam.models.classifier import QualityRule
 from data_beam.models.perplexity import PerplexityRule
+from data_beam.models.safety import SafetyRule
 from data_beam.privacy.rule import PrivacyRule
 from data_beam.records import DeadLetter, Document, Dropped
 from data_beam.sinks import files
@@ -52,8 +54,9 @@ def make_rules(recipe: RecipeConfig) -> list[Rule]:
         LanguageRule(recipe.language),
         *make_rule_sets(recipe.filters),
         *([PerplexityRule(recipe.perplexity)] if recipe.perplexity.models else []),
-        *([DecontaminateRule(recipe.decontaminate)] if recipe.decontaminate.sets else []),
         *([QualityRule(recipe.quality)] if recipe.quality.model else []),
+        *([SafetyRule(recipe.safety)] if recipe.safety.is_on else []),
+        *([DecontaminateRule(recipe.decontaminate)] if recipe.decontaminate.sets else []),
         *([PrivacyRule(recipe.privacy)] if recipe.privacy.enabled else []),
     ]
 
@@ -85,7 +88,8 @@ def model_files(recipe: RecipeConfig) -> dict[str, str]:
     Raises:
       ConfigError: one does not exist.
     """
-    paths = evaluation_sets.all_paths(recipe.decontaminate)  # field of the recipe, path
+    # Field of the recipe, path.
+    paths = [*loaded_files.all_paths(recipe), *evaluation_sets.all_paths(recipe.decontaminate)]
     hashes = {}
     for field, path in paths:
         if not FileSystems.exists(path):

@@ -1,10 +1,11 @@
 """Real text at hand: what the packages of the quickstart and the standard library bring along, and
 what it looks like when it is degraded."""
 
-import ast
 import importlib.util
+import inspect
 import json
 import random
+import re
 import sqlite3
 import sysconfig
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+_DOCSTRING = re.compile(r'^ *r?"""(.*?)"""', re.DOTALL | re.MULTILINE)
 _DAMAGES = ("menu", "spam", "shuffled", "gibberish")
 _MENU = {"zh": "首页 关于我们 联系方式 新闻中心 产品介绍 在线留言 友情链接 登录 注册 更多 下一页",
          "en": "Home About Contact News Products Login Register Cart Sitemap Privacy Next Back"}
@@ -47,12 +49,8 @@ def english(characters: int = 1500) -> tuple[str, ...]:
     """Docstrings of the standard library, several to a text."""
     docstrings = []
     for file in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-                docstring = ast.get_docstring(node) or ""
-                if len(docstring) > 300:
-                    docstrings.append(docstring)
+        docstrings += [inspect.cleandoc(found) for found in _DOCSTRING.findall(
+            file.read_text(encoding="utf-8")) if len(found) > 300]
     random.Random(0).shuffle(docstrings)
     text = "\n\n".join(docstrings)
     return tuple(text[at:at + characters]

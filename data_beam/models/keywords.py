@@ -1,0 +1,96 @@
+"""Finding keywords in text: inside a run of Han characters, between word boundaries elsewhere.
+
+Chinese writes no spaces, so a keyword with a Han character is found wherever it stands. Then
+色情 is found in 特色情怀, as English lists without boundaries find names of towns. Harmless phrases
+are listed for that: where several entries fit, the one that begins first and then the longest one
+wins, and a harmless one counts for nothing.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.sinks import files
+from maxlm.config.schema import ConfigError
+
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_HARMLESS = "!"
+_COMMENT = "#"
+_MAX_LENGTH = 200
+
+
+class Keywords:
+    """A matcher.
+
+    Args:
+      entries: keywords in any case; those that begin with ! are harmless phrases.
+    """
+
+    def __init__(self, entries: Iterable[str]):
+        words = {" ".join(entry.lower().split()) for entry in entries}
+        self._harmless = {word[1:].strip() for word in words if word.startswith(_HARMLESS)}
+        plain = {word for word in words if not word.startswith(_HARMLESS)} | self._harmless
+        plain.discard("")
+        inside = sorted(word for word in plain if _HAN.search(word))
+        between = sorted(plain - set(inside))
+        patterns = []
+        if inside:
+            patterns.append(_pattern(_trie(inside)))
+        if between:
+            patterns.append(rf"(?<!\w){_pattern(_trie(between))}(?!\w)")
+        self._patterns = [re.compile(pattern) for pattern in patterns]
+
+    def find(self, text: str) -> list[tuple[int, int]]:
+        """Starts and ends of the keywords in a text in lower case, in order."""
+        found = [match.span() for pattern in self._patterns for match in pattern.finditer(text)
+                 if " ".join(match[0].split()) not in self._harmless]
+        return sorted(found)
+
+
+def _trie(words: Sequence[str]) -> dict[str, Any]:
+    root: dict[str, Any] = {}
+    for word in words:
+        node = root
+        for character in word:
+            node = node.setdefault(character, {})
+        node[""] = {}
+    return root
+
+
+def _pattern(node: dict[str, Any]) -> str:
+    """A regular expression for the words of a trie that takes the longest: `re` would try the
+    words of a plain alternative one by one."""
+    parts = [(r"\s+" if character == " " else re.escape(character)) + _pattern(child)
+             for character, child in sorted(node.items()) if character]
+    if not parts:
+        return ""
+    inner = parts[0] if len(parts) == 1 and "" not in node else f"(?:{'|'.join(parts)})"
+    return f"{inner}?" if "" in node else inner
+
+
+def read_list(path: str, field: str) -> list[str]:
+    """The entries of a file: one a line; # begins a comment.
+
+    Args:
+      path: local or on any file system that Beam knows.
+      field: the setting that names it, for messages.
+
+    Raises:
+      ConfigError: it does not exist, is no UTF-8, has no keyword, or a very long one.
+    """
+    if not FileSystems.exists(path):
+        raise ConfigError(f"{field}: {path} does not exist")
+    try:
+        lines = files.read_bytes(path).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{field}: {path} is no UTF-8 ({error})") from None
+    entries = [entry for line in lines if (entry := line.partition(_COMMENT)[0].strip())]
+    for entry in entries:
+        if len(entry) > _MAX_LENGTH:
+            raise ConfigError(f"{field}: {path} has a keyword of {len(entry)} characters "
+                              f"({entry[:40]!r} ...); one a line, at most {_MAX_LENGTH}")
+    if all(entry.startswith(_HARMLESS) for entry in entries):
+        raise ConfigError(f"{field}: {path} holds no keyword")
+    return entries

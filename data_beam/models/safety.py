@@ -1,0 +1,95 @@
+"""Toxicity from a classifier and from keywords, and the rule that drops what has too much of it.
+
+    toxicity = max(probability by the classifier,
+                   min(1, share of visible characters in keywords / keyword_saturation))
+
+Each alone is enough, as they find different things: the classifier what it was shown, the keywords
+what they name. One keyword in a page is no advertisement, so their share counts and not their being
+there. The second rule, a share of lines with a keyword of at most a half, is that of ChineseWebText
+(Chen et al. 2023, arXiv 2311.01149: sensitive words per line at most 0.5), with lines counted once
+and from 3 lines on.
+"""
+
+from data_beam.config import SafetyConfig
+from data_beam.models import default_keywords
+from data_beam.models.classifier import TextClassifier
+from data_beam.models.keywords import Keywords, read_list
+from data_beam.records import Document, Dropped
+
+_MIN_LINES = 3
+_BEFORE, _QUOTED = 20, 80
+
+
+class SafetyRule:
+    """Scores a document's toxicity from 0 to 1, kept with it, and drops it above a threshold.
+
+    Reasons: `toxic`, `lines with keywords`.
+    """
+
+    stage = "safety"
+
+    def __init__(self, config: SafetyConfig):
+        self._config = config
+        self._classify = (TextClassifier(config.model, "safety", "config.safety.model")
+                          if config.model else None)
+        entries: dict[str, list[str]] = {"*": []}
+        if config.default_keywords:
+            entries["*"] += [*default_keywords.ZH, *default_keywords.EN]
+        for i, given in enumerate(config.keywords):
+            entries.setdefault(given.language, []).extend(
+                read_list(given.file, f"config.safety.keywords[{i}].file"))
+        everywhere = entries.pop("*")
+        self._everywhere = Keywords(everywhere)
+        self._by_language = {language: Keywords([*everywhere, *more])
+                             for language, more in entries.items()}
+
+    def __call__(self, document: Document) -> Document | Dropped:
+        if document.is_code:
+            return document
+        text = document.text.lower()
+        found = self._by_language.get(document.language, self._everywhere).find(text)
+        share = (sum(_visible(text[start:end]) for start, end in found)
+                 / max(1, _visible(text))) if found else 0.0
+        by_keywords = min(1.0, share / self._config.keyword_saturation)
+        by_classifier = self._classify(document.text) if self._classify else 0.0
+        toxicity = max(by_classifier, by_keywords)
+        if toxicity > self._config.max_toxicity:
+            return Dropped(
+                document.origin, self.stage, "toxic",
+                f"{toxicity:.3f}, more than {self._config.max_toxicity:g} (classifier "
+                f"{by_classifier:.3f}, {share:.2%} of the characters in keywords)"
+                + _quoted(text, found))
+        lines, with_keyword = _lines(text, found) if found else (0, 0)
+        if (lines >= _MIN_LINES
+                and with_keyword / lines > self._config.max_keyword_lines):
+            return Dropped(
+                document.origin, self.stage, "lines with keywords",
+                f"{with_keyword} of {lines} lines, more than {self._config.max_keyword_lines:g}"
+                + _quoted(text, found))
+        return document.with_scores(toxicity=toxicity)
+
+
+def _visible(text: str) -> int:
+    return sum(map(len, text.split()))
+
+
+def _lines(text: str, found: list[tuple[int, int]]) -> tuple[int, int]:
+    """Lines with text, and those in which a keyword begins."""
+    starts = [start for start, _ in found]
+    lines = with_keyword = at = passed = 0
+    for line in text.split("\n"):
+        end = at + len(line)
+        before = passed
+        while passed < len(starts) and starts[passed] <= end:
+            passed += 1
+        lines += bool(line.strip())
+        with_keyword += passed > before
+        at = end + 1
+    return lines, with_keyword
+
+
+def _quoted(text: str, found: list[tuple[int, int]]) -> str:
+    if not found:
+        return ""
+    begin = max(0, found[0][0] - _BEFORE)
+    return f": {' '.join(text[begin:begin + _QUOTED].split())!r}"
