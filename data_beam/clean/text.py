@@ -29,6 +29,12 @@ def clean_code(text: str) -> tuple[str, tuple[str, ...]]:
     return (result.rstrip() + "\n" if result.strip() else ""), changed
 
 
+def _without_mojibake(text: str) -> str:
+    """ftfy looks at one line after the other; those in ASCII have nothing for it but escapes."""
+    return "\n".join(line if line.isascii() and "\x1b" not in line else ftfy.fix_text(line, _FTFY)
+                     for line in text.split("\n"))
+
+
 def clean_prose(text: str, fix_mojibake: bool, normalization: str) -> tuple[str, tuple[str, ...]]:
     """Repaired prose and the names of the repairs that changed it, in order.
 
@@ -45,7 +51,7 @@ def clean_prose(text: str, fix_mojibake: bool, normalization: str) -> tuple[str,
             text = result
 
     if fix_mojibake and not text.isascii():  # first: a C1 "line end" may be half a character
-        step("mojibake", ftfy.fix_text(text, _FTFY))
+        step("mojibake", _without_mojibake(text))
     step("line_ends", _LINE_END.sub("\n", text))
     step("control_characters", _CONTROL.sub("", text))
     if not text.isascii():
