@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse
+import threadpoolctl
 
 from data_beam.reporting.words import may_name_a_topic, words
 
@@ -53,6 +54,8 @@ class Topic:
     coherence: float
 
 
+# With one thread sums do not depend on the number of cores; more of them wait more than they work.
+@threadpoolctl.threadpool_limits.wrap(limits=1)
 def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
     """Topics of texts of one language, the most frequent first; none of fewer than MIN_DOCUMENTS.
 
