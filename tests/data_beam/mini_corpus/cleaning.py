@@ -21,7 +21,8 @@ def repairs(corpus: MiniCorpus) -> None:
         rows.add(text[:120].encode().decode("latin-1") + text[120:],
                  kept("zh", traps=(48,), transforms=("mojibake",), text=text,
                       why="the first half was decoded as Latin-1"))
-        text = zh.text() + "全角标点：“引号”、（括号）！？；：《书名》——破折号……ＡＢＣ１２３，都要保留。"
+        text = zh.text() + "全角标点：“引号”、（括号）！？；：《书名》——破折号……" \
+            "ＡＢＣ１２３，都要保留。"
         rows.add(text, kept("zh", text=text, untouched=True, traps=(48,)))
         text = zh.text() + "日语的「が」「ば」「ぱ」和片假名「ガ」「ヴ」也出现在这里。"
         rows.add(text, kept("zh", text=text, untouched=True, traps=(48,),
@@ -66,8 +67,9 @@ def almost_nothing(corpus: MiniCorpus) -> None:
             rows.add(text, dropped("filter", "too short", traps=(42, 46)))
         rows.add("Fifty letters and marks are no longer too short, x2.",
                  dropped("filter", "too short", why="43 without its spaces"))
-        rows.add("今天的天气很好，我们一起去公园散步。" * 6, dropped("ngram_repetition", "repeated n-grams", traps=(42, 46),
-                                    why="just long enough for the first rule"))
+        rows.add("今天的天气很好，我们一起去公园散步。" * 6, dropped(
+            "ngram_repetition", "repeated n-grams", traps=(42, 46),
+            why="long enough for the first rule"))
         rows.add("x" * 200_000, dropped("entropy", "no thresholds for its language", traps=(46,),
                                         why="one enormous line in no language"))
         rows.add("1 2 3 4 5 6 7 8 9 0 " * 200,
@@ -82,8 +84,9 @@ OTHER = {
           "買い物に来た人は魚の目とえらを見て、新しいかどうかを確かめてから選びます。"
           "雨の日は客が少ないので、昼前にはほとんどの店が片付けを始めてしまいます。"
           "近くの食堂に入ると、湯気の立つ味噌汁と焼き魚の定食がすぐに出てきました。",
-    "de": "Der Bäcker steht um drei Uhr auf und setzt den Sauerteig an, bevor die Stadt erwacht. "
-          "Sein Sohn wollte den Betrieb zuerst nicht übernehmen, weil ihm die Nächte zu kurz waren. "
+    "de": "Der Bäcker steht um drei Uhr auf und setzt den Sauerteig an, bevor die Stadt "
+          "erwacht. Sein Sohn wollte den Betrieb zuerst nicht übernehmen, weil ihm die Nächte zu "
+          "kurz waren. "
           "Inzwischen hat er zwei Gesellen eingestellt und verkauft das Brot auch auf dem Markt. "
           "Die alten Kunden kommen trotzdem lieber in den Laden und reden über das Wetter.",
     "fr": "Le facteur fait sa tournée à vélo, même quand la neige couvre les chemins du village. "
@@ -166,7 +169,7 @@ def code(corpus: MiniCorpus) -> None:
     corpus.file("code/tiny.py", "x = 1\n", dropped("filter", "too short", traps=(46,)))
     corpus.file("code/empty.py", "", dropped("read", "empty file", traps=(46,)))
     corpus.file("code/blank.py", "\n\n   \n", dropped("filter", "empty after extraction"))
-    corpus.file("code/notes.xyz", "this is in no programming language that anybody knows of, really",
+    corpus.file("code/notes.xyz", "this is in no programming language that anybody has heard of",
                 dropped("read", "no known language"))
     corpus.file("code/bad.c", b"\xff\xfei\0n\0t\0 \0x\0;\0\n",
                 dead("read", "bad encoding", traps=(51,), why="UTF-16 by its mark, cut short"))

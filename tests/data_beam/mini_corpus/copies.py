@@ -75,7 +75,8 @@ def near(corpus: MiniCorpus) -> None:
         cluster(rows, "a sentence more", "en", [text, longer])
         text = en.text()
         cluster(rows, "capitals and marks", "en",
-                [text, text.replace(". ", "!! "), "THE " + text[0].lower() + text[1:].replace(",", " --") + " !!!"])
+                [text, text.replace(". ", "!! "),
+                 f"THE {text[0].lower()}{text[1:].replace(',', ' --')} !!!"])
         text = zh.text()
         changed = text[:100] + "这里有二十来个字被换成了完全不同的内容了哦" + text[120:]
         PAIRS.append((text, changed, 0.75, 1))
@@ -84,8 +85,9 @@ def near(corpus: MiniCorpus) -> None:
         scattered = list(text)
         for place in range(20, 1000, 49):
             scattered[place] = "某"
-        PAIRS.append((text, "".join(scattered) + "完。", 0.75, 1))
-        cluster(rows, "20 scattered characters", "zh", [text, "".join(scattered) + "完。"], (41, 45))
+        changed = "".join(scattered) + "完。"
+        PAIRS.append((text, changed, 0.75, 1))
+        cluster(rows, "20 scattered characters", "zh", [text, changed], (41, 45))
         text = zh.text()
         cluster(rows, "Chinese marks", "zh", [text, text.replace("，", "， ").replace("。", "！！"),
                                               text.replace("。", "。\n") + "。"], (41, 45, 49))
@@ -196,8 +198,9 @@ def shared_text(corpus: MiniCorpus) -> None:
         few = "The following pages were found behind a cupboard when the school was painted in May."
         for _ in range(3):
             rows.add(f"{few}\n{en.text()}",
-                     kept("en", contains=(few,), untouched=True, why="a line in three is no notice"))
+                     kept("en", contains=(few,), untouched=True,
+                          why="a line in three documents is no notice"))
         paragraph = zh.text()[:101]
-        for number in range(3):
+        for _ in range(3):
             rows.add(f"{zh.text()}\n\n{paragraph}",
                      kept("zh", contains=(paragraph,), untouched=True))

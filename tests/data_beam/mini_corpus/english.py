@@ -247,7 +247,7 @@ def _topics() -> dict[str, list[str]]:
     topics: dict[str, list[str]] = {}
     for block in _TEXT.strip().split("\n\n"):
         name, _, text = block.partition(": ")
-        topics[name] = text.split("\n")
+        topics[name] = list(text.split("\n"))
     return topics
 
 

@@ -1,18 +1,18 @@
 """All parts of the corpus, and the recipe with everything on."""
 
 from pathlib import Path
+from typing import Any
 
 from data_beam.config import (
     AugmentConfig,
-
     DecontaminateConfig,
     DedupConfig,
     EvaluationSetConfig,
     FilterConfig,
     InputConfig,
-    LicenceConfig,
     KeywordListConfig,
     LanguageConfig,
+    LicenceConfig,
     LimitConfig,
     MinHashConfig,
     PerplexityConfig,
@@ -27,7 +27,16 @@ from data_beam.config import (
     SplitConfig,
 )
 from data_beam.config.rule_sets import C4Config, C4Table
-from tests.data_beam.mini_corpus import cleaning, copies, models, reading, rule_sets, unwanted
+from tests.data_beam.mini_corpus import (
+    books,
+    cleaning,
+    copies,
+    formats,
+    models,
+    reading,
+    rule_sets,
+    unwanted,
+)
 from tests.data_beam.mini_corpus.corpus import FREE, MiniCorpus
 
 RULES = ("chat_log", "entropy", "ngram_repetition", "repeated_sentences", "gopher_quality",
@@ -42,7 +51,7 @@ SYNONYMS = {"高血压": "血压升高", "病人": "患者", "patients": "sick p
 def make() -> MiniCorpus:
     """All files and labels."""
     corpus = MiniCorpus()
-    for part in (reading, cleaning, rule_sets, unwanted, copies):
+    for part in (reading, formats, cleaning, rule_sets, books, unwanted, copies):
         part.add(corpus)
     return corpus
 
@@ -67,12 +76,12 @@ def recipe(folder: Path) -> RecipeConfig:
     """
     raw, trained = folder / "raw", folder / "models"
 
-    def files(pattern: str, format: str, **fields: str) -> InputConfig:
+    def files(pattern: str, format: str, **fields: Any) -> InputConfig:
         return InputConfig(str(raw), pattern, format, **fields)
 
     row = {"licence_field": "licence", "url_field": "url"}
-    # Without the rule on the ends of lines, as FineWeb runs it. A paragraph ends with an empty line,
-    # which C4 takes away, but where it asks for no words in a line.
+    # Without the rule on the ends of lines, as FineWeb runs it. A paragraph ends with an empty
+    # line, which C4 takes away, but where it asks for no words in a line.
     en = C4Table(require_end_mark=False)
     zh = C4Table(require_end_mark=False, min_words_per_line=0)
     return RecipeConfig(
@@ -82,7 +91,12 @@ def recipe(folder: Path) -> RecipeConfig:
                 files("web/*.md", "markdown"))),
             SourceConfig("rows", "domain", FREE, (files("rows/*", "jsonl", **row),)),
             SourceConfig("archive", "general", FREE, (
-                files("archive/*.warc*", "warc"), files("archive/*.parquet", "parquet"))),
+                files("archive/*.warc*", "warc"), files("archive/*.parquet", "parquet"),
+                files("archive/*.json", "json"), files(
+                    "archive/*.sqlite", "sqlite", query="SELECT text FROM posts ORDER BY place"))),
+            SourceConfig("packages", "code", FREE, (
+                files("packages/*.metadata", "package_description"),
+                files("packages/*.py", "docstrings"))),
             SourceConfig("books", "domain", FREE, (
                 files("books/*.pdf", "pdf"), files("books/*.epub", "epub"),
                 files("books/*.txt", "text"))),

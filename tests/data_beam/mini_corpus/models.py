@@ -1,6 +1,7 @@
 """What the models of the recipe learn from: clean text, and labelled examples."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from data_beam import train_perplexity, train_quality
@@ -67,7 +68,7 @@ def clean_texts(topics: dict[str, list[str]], joint: str) -> list[str]:
             for i in range(0, len(sentences) - 1, 2)]
 
 
-def pairs(sentences: list[str], joint: str) -> list[str]:
+def pairs(sentences: Sequence[str], joint: str) -> list[str]:
     """Documents of two sentences, each with several others."""
     return [joint.join((one, sentences[(i + step) % len(sentences)]))
             for step in (1, 2, 4) for i, one in enumerate(sentences)]

@@ -176,7 +176,8 @@ def pages(corpus: MiniCorpus) -> None:
         text.replace("，", "&#65292;") + "&nbsp;A&amp;B&nbsp;两家公司都参加了展览。"),
                 kept("zh", contains=(text, "A&B"), lacks=("&#", "&amp;", "&nbsp;")))
     text = en.text()
-    corpus.file("web/readme.md", f"---\ntitle: x\n---\n# What this page is about\n\n[![b](b.svg)](x)\n\n{text}\n\n"
+    corpus.file("web/readme.md", "---\ntitle: x\n---\n# What this page is about\n\n"
+                                 f"[![b](b.svg)](x)\n\n{text}\n\n"
                                  "See [the page](https://example.org/page).\n",
                 kept("en", contains=("# What this page is about", text, "See the page."),
                      lacks=("title: x", "b.svg", "example.org"), transforms=("extract:markdown",)))

@@ -9,7 +9,6 @@ import re
 
 from tests.data_beam.mini_corpus.corpus import MiniCorpus, Rows, dropped, kept
 
-
 _DIGITS = str.maketrans("abcdef", "123456")
 
 
@@ -21,7 +20,6 @@ def add(corpus: MiniCorpus) -> None:
     with corpus.rows("rows/repetition.jsonl") as rows:
         repeated_ngrams(rows)
         gopher_repetition(corpus, rows)
-    books(corpus)
     with corpus.rows("rows/gopher_quality.jsonl") as rows:
         gopher_quality_english(corpus, rows)
         gopher_quality_chinese(corpus, rows)
@@ -105,7 +103,7 @@ def entropy(corpus: MiniCorpus, rows: Rows) -> None:
 def repeated_ngrams(rows: Rows) -> None:
     """More than 0.8 of the 5-grams occur more than once."""
     for text in ("Call now and order the new miracle pillow for only nineteen dollars. " * 20,
-                 "We buy gold, old cars, furniture and everything that your grandmother left. " * 9):
+                 "We buy gold, old cars, furniture and everything that your aunt has left. " * 9):
         rows.add(text.strip(), dropped("ngram_repetition", "repeated n-grams"))
     for text in ("本店长期回收旧手机、旧电脑和各种家用电器，欢迎来电咨询。" * 15,
                  "新店开业，全场八折，买二送一，机会难得，欢迎大家光临。" * 15):
@@ -136,17 +134,18 @@ def gopher_repetition(corpus: MiniCorpus, rows: Rows) -> None:
              dropped(stage, "duplicate lines", why="2 of 6"))
     rows.add("\n".join([" ".join(s[:3]), *s[3:11], " ".join(s[:3])]),
              dropped(stage, "duplicate line characters"))
-    rows.add("The doctor wrote that the patient ate well, and the patient slept. In May the patient "
-             "went home, but the patient came again. When the patient spoke of pain, the patient "
-             "was given a drug. With it the patient improved, so the patient left. At noon the "
-             "patient drank tea. Later the patient read. Of all things the patient liked reading, "
+    rows.add("The doctor wrote that the patient ate well, and the patient slept. In May the "
+             "patient went home, but the patient came again. When the patient spoke of pain, the "
+             "patient was given a drug. With it the patient improved, so the patient left. At noon "
+             "the patient drank tea. Then the patient read. Of all things the patient liked books, "
              "as the patient had a large library. Soon the patient walked, and the patient sang.",
              dropped(stage, "top 2-gram", why="`the patient` is a fifth of the text"))
     rows.add("The Department of Justice sued. Later the Department of Justice won, and so the "
              "Department of Justice was glad. Nobody but the Department of Justice had hoped for "
-             "it. A judge asked the Department of Justice to wait. In June the Department of Justice"
-             " went home and cried. There is no end to what one may say of such a matter, or of the "
-             "way in which people write about it when they are paid by the line, day after day.",
+             "it. A judge asked the Department of Justice to wait. In June the Department of "
+             "Justice went home and cried. There is no end to what one may say of such a matter, "
+             "or of the way in which people write of it when they are paid by the line, day "
+             "after day.",
              dropped(stage, "top 3-gram", why="`Department of Justice`"))
     rows.add("Reports by the World Health Organization show more. We asked the World Health "
              "Organization twice. Now the World Health Organization has answered that it will look "
@@ -159,12 +158,11 @@ def gopher_repetition(corpus: MiniCorpus, rows: Rows) -> None:
     phrase = "and so the story went on as it always did in those days"
     rows.add(repeat(s[:8], phrase + ".", 5, " "),
              dropped(stage, "duplicate 5-grams", why="a phrase of thirteen words, five times"))
-    # Two copies of a passage. Its share lies between the limits for 10- and 5-grams.
-    s = en.sentences() + en.sentences() + en.sentences()
-    passage = " ".join(" ".join(s[:1]).split()[:10])
-    rest = " ".join(s[1:])
+    # Ten words twice. Their share lies between the limits for 10- and 9-grams.
+    passage = "Carpenters from another valley had built most cottages around here"
+    rest = " ".join(en.sentences())
     size = round(len(passage.replace(" ", "")) / 0.105) - 2 * len(passage)
-    rows.add(f"{passage}. {rest[:size]}. {passage}.",
+    rows.add(f"{passage}. {rest[:size - 5]}. {passage}.",
              dropped(stage, "duplicate 10-grams", why="10.5 %, over 10 but under 11 %"))
     sentences = zh.sentences() + zh.sentences()
     rows.add("\n".join([*sentences[:3], *sentences[:2]]),
@@ -175,73 +173,13 @@ def gopher_repetition(corpus: MiniCorpus, rows: Rows) -> None:
              kept("zh", traps=(45, 49), why="hardly anything is repeated"))
 
 
-ENDING = "And so the candle was put out, and the next night the teller went on with her tale"
-WANT_MORE = "欲知后事如何，且听下回分解"
-HAN_HEADS = [f"话说第{number}回。" for number in
-             "一 二 三 四 五 六 七 八 九 十 十一 十二 十三 十四 十五 十六 十七 十八 十九 二十".split()]
-EVENINGS = """
-Rain had soaked the miller to the bone, and his mule stood steaming under the roof of the barn.
-Two sisters came with a basket of plums and wanted to know at once whether the prince had lived.
-Because the clerk had a cold, everybody had to speak up, and so did the dog under his chair.
-A pedlar spread ribbons over the table until the hostess told him to put them away for good.
-It was so still that one could hear the ferryman cough from the other bank of the lake.
-Someone had brought a soldier who had lost a leg in the north and most of his patience too.
-Sparks flew when the smith threw a whole root of oak on the fire and sat down beside it.
-Four students had walked from the city for a wager and would not say what it had been about.
-With the midwife came news of twins, and a round was drunk to each of them in turn.
-Even the judge had heard of the teller by now, and he sat where the light did not reach.
-Cattle filled the yard that night, for a drover had missed the road in the fog behind the mill.
-Nobody had expected the cantor, least of all his wife, who was there already and laughed.
-Three masons played dice until the first sentence and then forgot whose turn it had been.
-Snow lay on the sill, the first of that winter, when a widow asked for the chair by the stove.
-What the hunter carried in his bag moved, but no one asked him, and he did not explain it.
-There was a juggler among the guests who kept a spoon in the air through most of the chapter.
-Late came the carter, and they told him in one breath all that he had missed since Monday.
-Pilgrims on their way home had seen the sea and did not believe much of what was told here.
-Before he sat down, the cooper went around the room and knocked on every barrel to hear it.
-Only the host himself was left on that night, with a cat, a candle and the last of the wine.
-""".strip().split("\n")
-
-
-def books(corpus: MiniCorpus) -> None:
-    """The same sentence at the end of twenty chapters; in nineteen it may stand."""
-    en = corpus.english.long(100_000)
-    zh = corpus.chinese.long(100_000)
-    for count in (20, 19):
-        label = dropped("repeated_sentences", "repeated sentence") if count == 20 else None
-        text = chapters(en, count, 1000, " ", ENDING, EVENINGS)
-        corpus.file(f"books/tales-{count}.txt", text, label or kept(
-            "en", text=text, traps=(41,), why="19 chapters"))
-        text = chapters(zh, count, 300, "", WANT_MORE, HAN_HEADS)
-        corpus.file(f"books/yanyi-{count}.txt", text, label or kept(
-            "zh", text=text, traps=(41, 49), why="19 chapters"))
-    song = corpus.english.sentences()
-    refrain = "Row, row, row the boat, the river is so wide, and home is on the other side."
-    rows = [line for each in song[:6] for line in (each, refrain)]
-    corpus.file("books/song.txt", "\n".join(rows), dropped(
-        "gopher_repetition", "duplicate lines", why="a refrain is no ending of a chapter"))
-
-
-def chapters(sentences: list[str], count: int, size: int, joint: str, ending: str,
-             heads: list[str]) -> str:
-    """Chapters of at least `size` characters, each with the ending; no sentence twice."""
-    unused = iter(sentences)
-    result = []
-    for number in range(count):
-        chapter = [heads[number]]
-        while len(joint.join(chapter)) + len(joint) + len(ending) < size:
-            chapter.append(next(unused))
-        result.append(joint.join([*chapter, ending + ("." if joint else "。")]))
-    return "\n".join(result)
-
-
 def gopher_quality_english(corpus: MiniCorpus, rows: Rows) -> None:
     """Fifty words, of 3 to 10 letters, with letters, with stop words, few # and ..."""
     stage = "gopher_quality"
-    fifty = ("The baker opens the shop at six. Her first guests are the drivers of the buses. They "
-             "drink coffee and talk. At eight the children come for rolls with "
-             "cheese. When school begins, the street is quiet until noon. Then the shop closes, and "
-             "the baker sleeps. {} mice dance.")
+    fifty = ("The baker opens the shop at six. Her first guests are the drivers of the buses. "
+             "They drink coffee and talk. At eight the children come for rolls with cheese. When "
+             "school begins, the street is quiet until noon. Then the shop closes, and the baker "
+             "sleeps. {} mice dance.")
     rows.add(fifty.format("").replace("  mice", " Mice"),
              dropped(stage, "too few words", why="49 words"))
     rows.add(fifty.format("Three"), kept("en", why="fifty words"))
@@ -273,16 +211,17 @@ def gopher_quality_english(corpus: MiniCorpus, rows: Rows) -> None:
     s = corpus.english.sentences()
     rows.add("\n".join(line.rstrip(".") + "..." for line in s[:3]) + "\n" + "\n".join(s[3:]),
              dropped(stage, "ellipsis lines", why="3 of 7: teasers"))
-    rows.add("In 1901 there were 2310 and 4512, in 1902 there were 3109 and 5287, and in 1903 there "
-             "were 3811 and 6170. Sums of those are 6822, 8396 and 9981. With 1200 more of them, that "
-             "would have been 8022, 9596 and 11181. From 1904 there were 4108, 4290 and 4377 of them, "
-             "from 1905 there were 4402, 4518 and 4629, and from 1906 they were 4700, 4811 and 4902.",
+    rows.add("In 1901 there were 2310 and 4512, in 1902 there were 3109 and 5287, and in 1903 "
+             "there were 3811 and 6170. Sums of those are 6822, 8396 and 9981. With 1200 more of "
+             "them, that would have been 8022, 9596 and 11181. From 1904 there were 4108, 4290 and "
+             "4377 of them, from 1905 there were 4402, 4518 and 4629, and from 1906 they were "
+             "4700, 4811 and 4902.",
              dropped(stage, "words without letters", why="a table of numbers in sentences"))
     rows.add("cheap replica watches discount luxury handbags designer sunglasses brand shoes free "
              "shipping worldwide best price guarantee buy online today wholesale outlet store hot "
-             "sale limited offer genuine leather wallets gold necklaces silver rings diamond earrings"
-             " perfume samples sport jackets winter coats summer dresses kids toys phone cases laptop"
-             " bags travel pillows garden chairs kitchen knives order now. click here!",
+             "sale limited offer genuine leather wallets gold necklaces silver rings diamond "
+             "earrings perfume samples sport jackets winter coats summer dresses kids toys phone "
+             "cases laptop bags travel pillows garden chairs kitchen knives order now. click here!",
              dropped(stage, "few stop words", why="keywords of a shop"))
 
 
@@ -344,7 +283,7 @@ def nemo(corpus: MiniCorpus, rows: Rows) -> None:
     rows.add(en.text().replace(" ", "    "), dropped(stage, "whitespace",
                                                      why="four spaces between words"))
     s = en.sentences()
-    rows.add(f"{' '.join(s[:3])}\n\nBy reading on you accept our terms of use and all that they say."
+    rows.add(f"{' '.join(s[:3])}\n\nBy reading on you accept our terms of use and all they say."
              f"\n\n{' '.join(s[3:5])} Our cookie policy applies to it.\n\n{' '.join(s[5:])}",
              dropped(stage, "boilerplate", why="2 of 4 paragraphs"))
     rows.add(f"{en.text()} Lorem ipsum dolor sit amet, consectetur adipiscing elit.",
@@ -381,8 +320,9 @@ def c4(corpus: MiniCorpus, rows: Rows) -> None:
                   why="a line on Javascript, and one of two words"))
     word = "".join(hashlib.sha256(bytes([i])).hexdigest() for i in range(16)).translate(
         str.maketrans("0123456789", "ghijklmnop"))[:1001]
-    rows.add(f"{s[0]}\n{word} is a word of more than a thousand letters.\n" + " ".join(
-        en.sentences() + en.sentences() + en.sentences()), kept("en", lacks=(word,), transforms=("c4:lines",)))
+    rest = " ".join(en.sentences() + en.sentences() + en.sentences())
+    rows.add(f"{s[0]}\n{word} is a word of more than a thousand letters.\n{rest}",
+             kept("en", text=f"{s[0]}\n{rest}", transforms=("c4:lines",)))
     text = zh.text()
     rows.add(f"{text}\n使用本站即表示您同意我们的隐私政策和服务条款。",
              kept("zh", text=text, transforms=("c4:lines",), traps=(49, 57)))
@@ -395,8 +335,9 @@ def fineweb(corpus: MiniCorpus, rows: Rows) -> None:
     """Lines that end, lines that are long, lines that are there once."""
     en, zh = corpus.english, corpus.chinese
     stage = "fineweb"
-    rows.add("\n".join(f'"{line}"' for line in en.sentences()), dropped(stage, "few lines end with a mark",
-                             why="FineWeb does not take a closing quote for an end"))
+    rows.add("\n".join(f'"{line}"' for line in en.sentences()),
+             dropped(stage, "few lines end with a mark",
+                     why="FineWeb does not take a closing quote for an end"))
     rows.add("\n".join([*(line.rstrip("。") for line in zh.sentences() + zh.sentences()),
                         "雨停了。风也停了。天亮了。鸟叫了。花开了。"]),
              dropped(stage, "few lines end with a mark", traps=(49,), why="1 of 17"))

@@ -97,15 +97,16 @@ def personal_data(corpus: MiniCorpus, rows: Rows) -> None:
             scores=((f"pii/{kind.partition('=')[0]}", 1.0),), traps=(55, 57), why=text))
     before, *after = corpus.chinese.sentences()
     rows.add(f"{before}病人{person}，电话13912345678，邮箱a@example.cn，还有13712345678。"
-             + "".join(after), kept("zh", contains=("病人[ID]，电话[PHONE]，邮箱[EMAIL]，还有[PHONE]。",),
-                                    transforms=("privacy:email=1", "privacy:phone=2",
-                                                "privacy:resident_id=1"), traps=(55, 57)))
+             + "".join(after), kept(
+                 "zh", contains=("病人[ID]，电话[PHONE]，邮箱[EMAIL]，还有[PHONE]。",),
+                 transforms=("privacy:email=1", "privacy:phone=2", "privacy:resident_id=1"),
+                 traps=(55, 57)))
     for prose, joint, text in (
             (corpus.english, " ", "Her passport number is E12345678, issued in May."),
             (corpus.chinese, "", "他的护照号码是E87654321，明年到期。")):
         before, *after = prose.sentences()
         rows.add(joint.join([before, text, *after]),
-                 dropped("privacy", "personal data", traps=(55,), why="passports are to be dropped"))
+                 dropped("privacy", "personal data", traps=(55,), why="passports drop a document"))
 
 
 def no_personal_data(corpus: MiniCorpus, rows: Rows) -> None:
@@ -143,7 +144,8 @@ QUESTIONS = (
      ["nine", "eight"]),
     ("Name the vitamin whose lack causes scurvy in sailors on long voyages without fresh fruit.",
      ["C"]),
-    ("患者男性六十五岁，突发胸骨后压榨性疼痛两小时，心电图提示哪一种疾病的可能性最大？", ["急性心肌梗死", "肺炎"]),
+    ("患者男性六十五岁，突发胸骨后压榨性疼痛两小时，心电图提示哪一种疾病的可能性最大？",
+     ["急性心肌梗死", "肺炎"]),
     ("下列哪一项不属于中国古代四大发明，而是从国外传入的农业技术或者作物？", ["玉米", "造纸术"]),
     ("Too short?", ["yes"]),
 )
@@ -176,9 +178,10 @@ def contamination(corpus: MiniCorpus) -> None:
         inside(chest, dropped(*fate, traps=(45,)), corpus.chinese, "")
         inside(invention.replace("，", "").replace("？", "。"), dropped(*fate, traps=(45,)),
                corpus.chinese, "")
-        inside("有一道题问" + chest[6:28] + "等等。", dropped(*fate, traps=(45,)), corpus.chinese, "")
-        inside("有一道题写的是" + chest[6:20] + "等等。", kept("zh", traps=(45,), why="14 characters"),
+        inside("有一道题问" + chest[6:28] + "等等。", dropped(*fate, traps=(45,)),
                corpus.chinese, "")
+        inside("有一道题写的是" + chest[6:20] + "等等。", kept(
+            "zh", traps=(45,), why="13 characters"), corpus.chinese, "")
         inside("他得了急性心肌梗死，住进了医院。", kept("zh", traps=(45,)), corpus.chinese, "")
 
 
