@@ -34,6 +34,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Appended to each command of the module; the last word wins.
 SMALL = {
     "data_beam.train_tokenizer": ["--vocab_size=4000"],
+    "data_beam.train_perplexity": ["--held_out=0.2"],  # of 200 documents
     "maxlm.train": [f"--config.{field}" for field in (
         "run.steps=4", "model.vocab_size=4096", "model.num_layers=2", "model.embed_dim=64",
         "model.num_heads=4", "model.num_kv_heads=4", "model.head_dim=16", "model.mlp_dim=128",
@@ -60,7 +61,7 @@ def steps(page: Path) -> list[Step]:
     found: list[Step] = []
     last: dict[str, str] = {}
     # Fenced or indented blocks, else commands between backticks in prose and tables.
-    for match in re.finditer(r"^```(\w*)\n(.*?)^```$|^((?:    .*\n)+)|`(python -m [^`\n]*)`",
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$|^((?:    [^\n]*\n)+)|`(python -m [^`\n]*)`",
                              page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
         language, fenced, indented, inline = match.groups()
         if language == "python":
