@@ -45,9 +45,8 @@ from data_beam.text_sample import (
 )
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
-from maxlm.data.corpus import TOKENIZER_FILE
 from maxlm.data.sentencepiece_model import exact_unigram
-from maxlm.data.tokenizer import SPACE_MARK, SentencePieceTokenizer
+from maxlm.data.tokenizer import SENTENCEPIECE_FILE, SPACE_MARK, SentencePieceTokenizer
 
 PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
 # Line feeds and tabs never join other characters in a piece, so they are pieces from the start.
@@ -147,7 +146,7 @@ def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | No
     Raises:
       ConfigError: there is something else.
     """
-    model = FileSystems.join(output, TOKENIZER_FILE)
+    model = FileSystems.join(output, SENTENCEPIECE_FILE)
     path = FileSystems.join(output, "report.json")
     is_there = FileSystems.exists(model)
     if not FileSystems.exists(path):
@@ -180,8 +179,8 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
               "phrases": hashlib.sha256(phrases).hexdigest() if flags["phrases"] else None}
     report = _already_trained(output, inputs)
     if report is not None:
-        print(f"{FileSystems.join(output, TOKENIZER_FILE)} is there and of these inputs: nothing "
-              "to do")
+        model = FileSystems.join(output, SENTENCEPIECE_FILE)
+        print(f"{model} is there and of these inputs: nothing to do")
         return report
     print(f"sampling up to {sample_bytes / 1e6:g} MB of {found.rows:,} documents", flush=True)
     rows, seen = sample_documents(found, sample_bytes, flags["weights"])
@@ -249,7 +248,7 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
     }
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     try:
-        for name, content in (("report.json", text.encode()), (TOKENIZER_FILE, model)):
+        for name, content in (("report.json", text.encode()), (SENTENCEPIECE_FILE, model)):
             files.write_atomically(FileSystems.join(output, name), output,
                                    lambda handle, content=content: handle.write(content))
     except OSError as error:
@@ -317,12 +316,11 @@ def main(argv: Sequence[str]) -> int:
         split_digits=arguments.split_digits, weights=parse_weights(arguments.weights),
         sample_bytes=int(arguments.sample_bytes))
     trained = report["trained_on"]
-    if trained["skipped_sentences"]:
-        print(f"warning: {trained['skipped_sentences']:,} of {trained['sentences']:,} sentences "
-              "were skipped")
+    print(f"{trained['sentences']:,} sentences, {trained['skipped_sentences']:,} of them skipped "
+          "by SentencePiece")
     for line in table({"": report}, ("sources", "languages")):
         print(line)
-    print(f"tokenizer: {FileSystems.join(arguments.output, TOKENIZER_FILE)}")
+    print(f"tokenizer: {FileSystems.join(arguments.output, SENTENCEPIECE_FILE)}")
     return 0
 
 

@@ -11,7 +11,8 @@ A document id is 32 lower-case hexadecimal digits (128 bits), unique in the corp
 
 Tokens (written by `data_beam.tokenize`):
 
-    TOKENS/tokenizer.model                              the SentencePiece model they were made with
+    TOKENS/tokenizer.model                              what they were made with: SentencePiece, or
+                                                        tokenizer.json, tokenizer_config.json
     TOKENS/SPLIT/SOURCE-00000-of-00004.array_record     one record a document (see encode_record)
     TOKENS/SPLIT/SOURCE-00000-of-00004.index.parquet    one row a record: id, tokens, bytes
     TOKENS/SPLIT/manifest.json                          counts, checksums, tokenizer hash
@@ -49,7 +50,6 @@ SPLITS = ("train", "validation", "test")
 
 TOKENS_FORMAT = 1
 MANIFEST = "manifest.json"
-TOKENIZER_FILE = "tokenizer.model"
 ID_BYTES = 16
 
 
@@ -209,10 +209,6 @@ class TokenCorpus:
                         raise CorpusError(f"{part}: {part.stat().st_size} bytes, "
                                           f"but the manifest says {size}; the file is damaged")
         return corpus
-
-    @property
-    def tokenizer_path(self) -> Path:
-        return self.directory.parent / TOKENIZER_FILE
 
     @property
     def fingerprint(self) -> str:
