@@ -66,6 +66,10 @@ def _already_done(output: str, identity: dict[str, Any]) -> bool:
             f"--output: {output} was made from other files (now {now['files']} of {now['bytes']:,} "
             f"bytes, then {then['files']} of {then['bytes']:,}, or some were modified since); "
             "choose another --output or remove it")
+    for path, digest in identity["loaded"].items():
+        if existing["loaded"].get(path) != digest:
+            raise ConfigError(f"--output: {output} was made with another {path}; choose another "
+                              "--output or remove it")
     output_folder.check_whole(output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
     return True
 

@@ -19,6 +19,7 @@ _ENDS = {str: _COUNTS}
 _SHAPE = {
     "recipe": dict, "recipe_sha256": str,
     "inputs": {"files": int, "bytes": int, "fingerprint": str},
+    "loaded": {str: str},
     "total": _COUNTS,
     "sources": {str: {
         "domain": str, "licence": str, "files": int, "read": int, "kept": int, "dropped": _ENDS,
@@ -29,7 +30,11 @@ _SHAPE = {
 
 
 def identity(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, Any]:
-    """The part of a manifest known before the run: it must be equal for a run to be the same."""
+    """The part of a manifest known before the run: it must be equal for a run to be the same.
+
+    Raises:
+      ConfigError: a model or list that the recipe names does not exist.
+    """
     plain = to_plain(recipe)
     canonical = json.dumps(plain, sort_keys=True, ensure_ascii=False)
     return {
@@ -37,6 +42,8 @@ def identity(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, Any]:
         "recipe_sha256": hashlib.sha256(canonical.encode("utf-8")).hexdigest(),
         "inputs": {"files": len(listing), "bytes": sum(file.size for file in listing),
                    "fingerprint": fingerprint(listing)},
+        "loaded": {path: digest for of_stage in ledger.loaded_files(recipe).values()
+                   for path, digest in of_stage.items()},
     }
 
 

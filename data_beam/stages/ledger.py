@@ -64,6 +64,15 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 
 
+def loaded_files(recipe: RecipeConfig) -> dict[str, dict[str, str]]:
+    """SHA-256 of the models, lists and evaluation files that the stages load, by stage and path.
+
+    Raises:
+      ConfigError: one does not exist.
+    """
+    return {"filter": model_files(recipe), "finish": augmentation.files_read(recipe)}
+
+
 def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str]:
     """What the output of each stage depends on, as a hash.
 
@@ -72,7 +81,7 @@ def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str
     """
     plain = to_plain(recipe)
     result = {}
-    loaded = {"filter": model_files(recipe), "finish": augmentation.files_read(recipe)}
+    loaded = loaded_files(recipe)
     before = _digest([fingerprint(listing), libraries()])
     for stage, sections in SECTIONS.items():
         before = _digest([stage, before, {name: plain[name] for name in sections},

@@ -25,6 +25,8 @@ import zstandard
 from data_beam import beam_options, prepare, preview
 from data_beam.config import (
     CleanConfig,
+    DecontaminateConfig,
+    EvaluationSetConfig,
     FilterConfig,
     InputConfig,
     LimitConfig,
@@ -321,6 +323,24 @@ def test_another_recipe_or_other_files_on_an_old_output_are_refused(made, tmp_pa
     (tmp_path / "raw/b.txt").write_text(PROSE)
     with pytest.raises(ConfigError, match=r"other files \(now 2 of .* bytes, then 1 of"):
         run(small, tmp_path / "out")
+
+
+def test_another_evaluation_file_on_an_old_output_is_refused(tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/a.txt").write_text(PROSE)
+    (tmp_path / "quiz.txt").write_text("Which of the two rivers is the longer one, and which the "
+                                       "wider, and who measured both of them?")
+    recipe = RecipeConfig(
+        shards=1, sources=(SourceConfig("s", "d", "CC0-1.0", (
+            InputConfig(str(tmp_path / "raw"), "*", "text"),)),),
+        decontaminate=DecontaminateConfig((
+            EvaluationSetConfig("quiz", str(tmp_path), "quiz.txt", "text"),)))
+    made = run(recipe, tmp_path / "out")
+    assert run(recipe, tmp_path / "out") == made
+    with open(tmp_path / "quiz.txt", "a") as handle:
+        handle.write(" And when was that, in which year of the century, and with what means?")
+    with pytest.raises(ConfigError, match=r"was made with another .*quiz\.txt"):
+        run(recipe, tmp_path / "out")
 
 
 def test_a_folder_with_other_files_is_left_alone(made, tmp_path):
