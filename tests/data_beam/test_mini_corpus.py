@@ -331,20 +331,22 @@ def test_a_run_killed_in_every_stage_and_run_again_equals_one_that_was_not(made,
     moments = random.Random()  # another one in each run; the message says which
     seed = moments.randrange(10**6)
     moments.seed(seed)
-    killed = 0
-    for before in ("", *ledger.STAGES[:-1]):
-        victim = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  cwd=ROOT, env=environment)
-        started = output / "_temporary" if not before else output / "stages" / before
-        while not (started / "manifest.json" if before else started).exists():
-            if victim.poll() is not None:
-                break
-            time.sleep(0.02)
-        time.sleep(moments.uniform(0, 2.5))
-        killed += victim.poll() is None
-        victim.send_signal(signal.SIGKILL)
-        victim.wait()
-    assert killed >= 3, f"seed {seed}: the runs ended before they could be killed"
+    killed = []
+    for stage, before in zip(ledger.STAGES, (None, *ledger.STAGES), strict=False):
+        begun = output / "stages" / before / "manifest.json" if before else output / "_temporary"
+        with open(tmp_path / "log", "w+b") as log:
+            victim = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment)
+            while not begun.exists() and victim.poll() is None:
+                time.sleep(0.02)
+            time.sleep(moments.uniform(0, 2.5))
+            ended = victim.poll()
+            assert ended in (None, 0), (seed, stage, (tmp_path / "log").read_text("utf-8")[-2000:])
+            if ended is None:
+                killed.append(stage)
+                victim.send_signal(signal.SIGKILL)
+                victim.wait()
+                assert not (output / "manifest.json").exists()
+    assert len(killed) >= 3, f"seed {seed}: only in {killed}, the others were too quick"
     whole = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True,
                            timeout=300)
     assert whole.returncode == 0, whole.stderr

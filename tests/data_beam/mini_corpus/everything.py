@@ -107,8 +107,8 @@ def recipe(folder: Path) -> RecipeConfig:
         language=LanguageConfig(second_vote="cld2", languages=("zh", "en", "ja", "und")),
         licence=LicenceConfig(("CC-BY", "CC0-1.0", "MIT", "Apache-2.0")),
         perplexity=PerplexityConfig((
-            PerplexityModelConfig("en", str(trained / "en"), max_perplexity=20),
-            PerplexityModelConfig("zh", str(trained / "zh"), max_perplexity=950))),
+            PerplexityModelConfig("en", str(trained / "en"), max_perplexity=20.0),
+            PerplexityModelConfig("zh", str(trained / "zh"), max_perplexity=950.0))),
         quality=QualityConfig(str(trained / "quality")),
         safety=SafetyConfig(str(trained / "safety"), default_keywords=True, keywords=(
             KeywordListConfig("zh", str(folder / "keywords.txt")),)),
