@@ -214,7 +214,7 @@ def _parser() -> command_line.Parser:
     parser.add_argument("--prune", default="0", help="leave n-grams out that are seen at most so "
                         "often, by order, the last for all longer ones: 0,0,1 (0)")
     parser.add_argument("--sample_bytes", type=float, default=20e6, help="bytes of text to learn "
-                        "from at most; 20 MB need about 1 GB of memory (20e6)")
+                        "from at most; 20 MB need up to 1.3 GB of memory (20e6)")
     parser.add_argument("--held_out", type=float, default=0.05,
                         help="share of the documents kept back to measure percentiles on (0.05)")
     parser.add_argument("--arpa", action="store_true", help="write model.arpa too")

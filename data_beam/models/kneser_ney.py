@@ -119,7 +119,7 @@ def estimate(tokens: np.ndarray, vocabulary: Sequence[str], order: int, prune: S
     """A model of sentences.
 
     Args:
-      tokens: [T] integers; each sentence is <s>, its tokens, </s>. About 100 bytes of memory a
+      tokens: [T] integers; each sentence is <s>, its tokens, </s>. About 180 bytes of memory a
         token are needed.
       vocabulary: names by id, the three special ones first.
       order: length of the longest n-grams, 1 or more.

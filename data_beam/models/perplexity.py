@@ -163,7 +163,7 @@ class PerplexityModel:
         return perplexity(self.score, text)
 
     def unlikeliest_line(self, text: str) -> str:
-        """The line of 5 tokens and more with the highest perplexity, cut for quoting.
+        """The line of 5 tokens and more with the highest perplexity, cut for quoting, or "".
 
         Only the first 200 lines are looked at.
         """
@@ -171,8 +171,8 @@ class PerplexityModel:
         for line in text.split("\n", _QUOTED_LINES)[:_QUOTED_LINES]:
             total, count = self.score(line)
             if count > _QUOTED_TOKENS and -total / count > worst:
-                worst, quoted = -total / count, line.strip()
-        return quoted[:_QUOTED_CHARACTERS]
+                worst, quoted = -total / count, line
+        return " ".join(quoted[:10 * _QUOTED_CHARACTERS].split())[:_QUOTED_CHARACTERS]
 
 
 class PerplexityRule:
@@ -217,7 +217,8 @@ class PerplexityRule:
         if value > high:
             quoted = model.unlikeliest_line(document.text)
             return Dropped(document.origin, self.stage, "perplexity too high",
-                           f"{value:.1f}, more than {high:.1f} ({name}); unlikeliest: {quoted!r}")
+                           f"{value:.1f}, more than {high:.1f} ({name})"
+                           + (f"; unlikeliest: {quoted!r}" if quoted else ""))
         if value < low:
             return Dropped(
                 document.origin, self.stage, "perplexity too low",
