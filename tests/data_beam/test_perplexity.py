@@ -99,8 +99,9 @@ def test_clean_text_stays_and_degraded_text_goes(models, language):
             assert len(dropped) >= 28, kind
         assert {outcome.reason for outcome in dropped} == {"perplexity too high"}
     model = PerplexityModel(str(models / language), "field")
-    for i, text in enumerate(texts[:30]):
-        assert model.perplexity(degraded(text, language, 2, i)) > 1.3 * model.perplexity(text)
+    ratios = [model.perplexity(degraded(text, language, 2, i)) / model.perplexity(text)
+              for i, text in enumerate(texts[:30])]
+    assert np.median(ratios) > 1.5 and np.mean(np.array(ratios) > 1) > 0.9
 
 
 def test_the_perplexity_is_that_of_the_formula(models):
