@@ -17,8 +17,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import sentencepiece
 
-from data_beam import beam_options, check_splits, prepare
+from data_beam import beam_options, check_splits, prepare, train_tokenizer
 from data_beam.config import RecipeConfig
 from data_beam.readers.listing import list_files
 from data_beam.stages import ledger
@@ -154,7 +155,7 @@ ELSEWHERE = {
     44: "test_the_search_for_near_copies_meets_what_it_should",
     58: "the slow tests below: each process hashes in its own way",
     59: "test_prepare.py: the runner is named, every transform has a label",
-    60: "test_tokenize.py, test_tokenizer.py",
+    60: "test_the_tokenizer_gives_every_text_back",
 }
 
 
@@ -239,6 +240,19 @@ def test_what_models_measured_is_kept_with_each_document(made):
         else:
             assert 1 < scores["perplexity"] <= (20 if row["language"] == "en" else 950)
             assert 2 <= scores["quality"] <= 5 and 0 <= scores["toxicity"] <= 0.5
+
+
+def test_the_tokenizer_gives_every_text_back(made):
+    """Line feeds, full-width forms, joiners, code: whatever was kept."""
+    assert train_tokenizer.main([
+        f"--corpus={made.output}", f"--output={made.folder / 'tokenizer'}", "--vocab_size=2500",
+        "--user_defined_symbols=[EMAIL],[ID]"]) == 0
+    pieces = sentencepiece.SentencePieceProcessor(
+        model_file=str(made.folder / "tokenizer/tokenizer.model"))
+    for row in made.documents + made.augmented:
+        assert pieces.decode(pieces.encode(row["text"])) == row["text"], row["path"]
+    for piece in ("[EMAIL]", "[ID]", "\n"):
+        assert pieces.id_to_piece(pieces.piece_to_id(piece)) == piece
 
 
 def test_mistakes_in_the_recipe_are_named(made):
