@@ -39,8 +39,7 @@ def _swapped(path: str) -> bytes:
 
 
 def _list(folder: str) -> list[str]:
-    return sorted(entry.path for entry in files.match(folder, "*")) if (
-        FileSystems.exists(folder)) else []
+    return sorted(entry.path for entry in files.match(folder, "*"))
 
 
 class OneWorker(beam.DoFn):

@@ -15,7 +15,6 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import TaggedOutput
 
 from data_beam.config import MinHashConfig, SimHashConfig
@@ -253,8 +252,7 @@ def find(start: Any, search: Search) -> Any:
 def counts(search: Search) -> dict[str, int]:
     """Sums over all units; the largest of `largest_bucket`."""
     total = {"buckets": 0, "largest_bucket": 0, "hot_buckets": 0, "edges": 0}
-    folder = search.folder("counts")
-    for entry in files.match(folder, "*") if FileSystems.exists(folder) else ():
+    for entry in files.match(search.folder("counts"), "*"):
         for key, value in json.loads(files.read_bytes(entry.path)).items():
             total[key] = max(total[key], value) if key.startswith("largest") else (
                 total[key] + value)

@@ -97,7 +97,7 @@ class Texts:
           repeated: take out repeated lines and paragraphs.
           progress: told of each row.
         """
-        gone = {id for step in ("exact", "near")
+        gone = {id for step in ("exact", "exact_again", "near")
                 for id, decision in read_decisions(self.place, step, shard).items()
                 if not decision.get("kept", False)}
         wanted = None if rows is None else set(rows)

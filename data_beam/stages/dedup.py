@@ -1,7 +1,8 @@
 """Stage `dedup`: copies, whole or in part.
 
     exact      of documents with equal text one survives
-    repeated   lines and paragraphs that stand in many documents stay in the first
+    repeated   lines and paragraphs that stand in many documents stay in the first; of documents
+               with equal text without them one survives
     near       of documents that are similar one survives
     split      documents that are still similar get one key for their split
     apply      the shards are written without what was dropped
@@ -27,7 +28,7 @@ from data_beam.dedup.repeated import CountOccurrences, FindRepeated
 from data_beam.dedup.steps import Step, shard_numbers
 from data_beam.dedup.texts import Texts, read_decisions, shard_offsets
 from data_beam.progress import WorkerProgress
-from data_beam.records import Document, Dropped, Origin
+from data_beam.records import Document, Dropped, Origin, text_sha256
 from data_beam.sinks import documents, files
 from data_beam.stages.context import Context, Place, Report, WriteReport, named
 from data_beam.stages.shards import rewrite
@@ -51,6 +52,19 @@ class Claims(beam.DoFn):
             yield row["sha256"], exact.claim(origin, self._indices[origin.source])
 
 
+class ClaimsAgain(beam.DoFn):
+    """Shard number -> (hash of the text, claim) of its documents without what is repeated."""
+
+    def __init__(self, texts: Texts):
+        self._texts = texts
+
+    def process(self, shard: int) -> Iterator[tuple[str, exact.Claim]]:
+        sources = self._texts.sources
+        for _, row in self._texts.read(shard):
+            origin = Origin(row["source"], row["path"], row["record"])
+            yield text_sha256(row["text"]), exact.claim(origin, sources.index(origin.source))
+
+
 class ApplyDecisions(beam.DoFn):
     """(shard, {"exact": [(id, decision)]}) -> reports, once the shard is written.
 
@@ -66,8 +80,9 @@ class ApplyDecisions(beam.DoFn):
     def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
         shard, groups = element
         place = self._texts.place
-        same, near, splits = (read_decisions(place, step, shard)
-                              for step in ("exact", "near", "split"))
+        same, again, near, splits = (read_decisions(place, step, shard)
+                                     for step in ("exact", "exact_again", "near", "split"))
+        same.update(again)
         same.update(groups["exact"])
         remove = self._texts.remover()  # not in setup: a runner may call that early
 
@@ -100,10 +115,10 @@ def _with_numbers(start: Any, shards: int, **grouped: Any) -> Any:
             | "Group with numbers" >> beam.CoGroupByKey())
 
 
-def _exact(start: Any, recipe: RecipeConfig, place: Place) -> Any:
+def _exact(start: Any, place: Place, claims: beam.DoFn) -> Any:
     """(shard, (id, decision)) of the documents that have the text of another."""
     return (shard_numbers(start, place.shards)
-            | "Claim texts" >> beam.ParDo(Claims(recipe, place))
+            | "Claim texts" >> beam.ParDo(claims)
             | "Group by text hash" >> beam.GroupByKey()
             | "Keep first" >> beam.ParDo(exact.DropOthers())
             | "Dropped by shard" >> beam.Map(lambda dropped: (
@@ -168,11 +183,16 @@ def run(context: Context) -> None:
     bound = documents * max((search.keys for search in searches), default=0)
     together = documents <= _SMALL and bound <= settings.max_edges_one_worker
 
+    claims = Claims(context.recipe, place)
+
     def exact_alone(start: Any) -> Any:
-        return _write_decisions(_exact(start, context.recipe, place), place, "exact")
+        return _write_decisions(_exact(start, place, claims), place, "exact")
+
+    def exact_again(start: Any) -> Any:
+        return _write_decisions(_exact(start, place, ClaimsAgain(texts)), place, "exact_again")
 
     def apply(start: Any) -> Any:
-        decided = _exact(start, context.recipe, place) if alone else (
+        decided = _exact(start, place, claims) if alone else (
             start | "No decisions" >> beam.FlatMap(lambda _: []))
         return _report(_with_numbers(start, place.shards, exact=decided)
                        | "Apply decisions" >> beam.ParDo(ApplyDecisions(texts)), place)
@@ -180,6 +200,8 @@ def run(context: Context) -> None:
     before: dict[str, Step] = {} if alone else {"Exact": exact_alone}
     for unit in units:
         before[f"Repeated {unit}"] = functools.partial(_repeated, texts=texts, unit=unit)
+    if units:
+        before["Exact again"] = exact_again
     last = {"copies": _keep_one, "split_groups": _share_split}
     for search in searches:
         before[f"Find {search.name}"] = functools.partial(near_copies.find, search=search)

@@ -327,6 +327,21 @@ def test_repeated_paragraphs_and_copies_that_come_to_light(tmp_path):
         r["text"] for r in documents if r["record"] == 3)
 
 
+def test_texts_that_are_equal_without_what_is_repeated(tmp_path):
+    notice = "All rights reserved, and this notice is in every page of the site."
+    texts = [f"{notice}\nfirst", f"second\n{notice}", f"second\n{notice}\n", "second", notice,
+             f"{notice}\nthird\n{notice}"]
+    write(tmp_path / "raw", texts)
+    settings = DedupConfig(lines=RepeatedTextConfig(True, min_characters=30, max_documents=2))
+    output = run(recipe(tmp_path / "raw", settings), tmp_path / "out")
+    # The fifth has the smallest id and keeps the notice. The third is the second as it stands, the
+    # fourth is the second without the notice.
+    kept = {row["record"]: row["text"] for row in rows(output, "documents")}
+    assert kept == {1: "first", 2: "second", 5: notice, 6: "third"}
+    assert {(row["record"], row["reason"]) for row in rows(output, "dropped")} == {
+        (3, "exact duplicate"), (4, "exact duplicate")}
+
+
 def test_near_copies_below_the_threshold_share_a_split(tmp_path):
     generator = random.Random(11)
     texts = []
