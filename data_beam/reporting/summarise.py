@@ -214,6 +214,12 @@ def _chosen(id: str, share: float) -> bool:
     return int(id[16:], 16) < share * 2**64
 
 
+def build(root: beam.Pipeline, job: Job) -> None:
+    """Adds the transforms of the report to an empty pipeline."""
+    _ = (shard_numbers(root, job.shards)
+         | "Summarise shard" >> beam.ParDo(Summarise(job)))
+
+
 def summarise(job: Job, pipeline: Callable[[Callable[[beam.Pipeline], None]], None]) -> Summary:
     """The summary of a whole corpus.
 
@@ -224,8 +230,7 @@ def summarise(job: Job, pipeline: Callable[[Callable[[beam.Pipeline], None]], No
     Raises:
       ConfigError: a file is damaged; the first is named.
     """
-    pipeline(lambda root: (shard_numbers(root, job.shards)
-                           | "Summarise shard" >> beam.ParDo(Summarise(job))))
+    pipeline(lambda root: build(root, job))
     whole = Summary()
     for shard in range(job.shards):
         value = json.loads(files.read_bytes(job.result(shard)))

@@ -38,6 +38,7 @@ from data_beam.process import process
 from data_beam.readers.listing import list_files
 from data_beam.records import DeadLetter, Document, Origin, Record
 from data_beam.rules import judge
+from data_beam.reporting import summarise
 from data_beam.stages import dedup, extract, filter, finish, ledger
 from data_beam.stages.context import Context, Place
 from data_beam.stages.run import run_stage
@@ -556,6 +557,7 @@ def test_beam_is_told_its_runner_and_every_transform_has_a_label(made):
 
     for stage in (extract, filter, dedup, finish):
         stage.run(Context(made[0], Place("in", ("in",), "/out", "/out/_temporary", "", 3), fill))
+    fill(lambda root: summarise.build(root, summarise.Job("/out", 3, "/tmp", {}, (), "")))
     assert len(names) > 60
     # A transform without a label is named after its class or lambda, as in "Map(<lambda at ...>)".
     assert not [name for name in names if "(" in name.split("/")[0]]
