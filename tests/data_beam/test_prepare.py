@@ -37,8 +37,8 @@ from data_beam.config import (
 from data_beam.process import process
 from data_beam.readers.listing import list_files
 from data_beam.records import DeadLetter, Document, Origin, Record
-from data_beam.rules import judge
 from data_beam.reporting import summarise
+from data_beam.rules import judge
 from data_beam.stages import dedup, extract, filter, finish, ledger
 from data_beam.stages.context import Context, Place
 from data_beam.stages.run import run_stage
