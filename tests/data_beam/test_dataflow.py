@@ -77,7 +77,7 @@ def test_what_a_worker_installs_holds_every_module(tmp_path):
 def test_options_that_the_runner_refuses_are_one_line(tmp_path):
     (tmp_path / "a.txt").write_text("text")
     options = beam_options.pipeline_options(["--runner=DataflowRunner", "--no_auth"])
-    with pytest.raises(ConfigError, match="^Beam options: .*required option: project") as raised, \
+    with pytest.raises(ConfigError, match=r"^Beam options: .*required option: project") as raised, \
             contextlib.chdir(ROOT):
         prepare.prepare(recipe_of(tmp_path), str(tmp_path / "out"), options)
     assert "\n" not in str(raised.value)
