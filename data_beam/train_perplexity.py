@@ -125,7 +125,7 @@ def _import(path: str, unit: str, pieces: bytes
         raise ConfigError(f"--import_model: {path} is neither an ARPA file nor a binary of KenLM")
     model = perplexities.open_kenlm(path, "--import_model")
     return (perplexities.kenlm_score(model, unit, pieces), {},
-            {"order": model.order, "reader": "kenlm"}, {perplexities.KENLM_FILE: data})
+            {"order": model.order, "reader": "kenlm"}, {folder.KENLM: data})
 
 
 def _held_out(score: perplexities.Score, texts: list[str]) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
               f"{len(sample.held_out):,} held out", flush=True)
         if len(sample.held_out) < _MIN_HELD_OUT:
             _held_out(lambda text: (0.0, 1), sample.held_out)  # says so before the training
-        others = {perplexities.PIECES_FILE: pieces} if pieces else {}
+        others = {folder.PIECES: pieces} if pieces else {}
         if imported:
             score, arrays, more, binary = _import(imported, flags["unit"], pieces)
             others |= binary
@@ -182,7 +182,7 @@ def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
                 raise ConfigError("--held_out: no document is left to learn from")
             score, arrays, more, model = _train(sample.train, flags, pieces)
             if flags["arpa"]:
-                others["model.arpa"] = "".join(arpa.write(model)).encode("utf-8", "replace")
+                others[folder.ARPA] = "".join(arpa.write(model)).encode("utf-8", "replace")
             more["trained_on"] = {
                 "documents": len(sample.train),
                 "bytes": sum(len(text.encode("utf-8", "replace")) for text in sample.train)}

@@ -90,7 +90,7 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
         inputs = {**flags, "examples": digest}
         if folder.finished(path, task.kind, inputs) is not None:
             print(f"{path} is there and of these inputs: nothing to do")
-            return json.loads(files.read_bytes(f"{path}/report.json"))
+            return json.loads(files.read_bytes(f"{path}/{folder.REPORT}"))
         train, held_out = found.split(flags["held_out"], flags["seed"])
         if not len(held_out):
             raise ConfigError(f"--held_out: none of {len(found)} examples is held out; give more "
@@ -121,7 +121,7 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
                 path, task.kind, inputs,
                 {"weights": model.weights, "thresholds": model.thresholds},
                 {"lowest": model.lowest, "features": flags["features"],
-                 "ngrams": flags["ngrams"]}, {"report.json": text.encode()})
+                 "ngrams": flags["ngrams"]}, {folder.REPORT: text.encode()})
         except OSError as error:
             full = files.disk_full(error)
             if not full:

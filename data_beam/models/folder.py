@@ -9,6 +9,7 @@ Everything is plain data: no file of a model is ever run or unpickled.
 import hashlib
 import io
 import json
+import re
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +22,13 @@ from maxlm.config.schema import ConfigError
 
 DESCRIPTION = "model.json"
 ARRAYS = "model.npz"
+PIECES = "tokenizer.model"
+KENLM = "model.binary"
+ARPA = "model.arpa"
+REPORT = "report.json"
+FILES = (ARRAYS, PIECES, KENLM, ARPA, REPORT)
+"""All that a model may have beside its description."""
+_UNFINISHED = re.compile(r"unfinished-[0-9a-f]{32}")
 _SHAPE = {"kind": str, "inputs": dict, "files": {str: str}}
 
 
@@ -37,10 +45,11 @@ def finished(output: str, kind: str, inputs: Mapping[str, Any]) -> dict[str, Any
     """
     path = FileSystems.join(output, DESCRIPTION)
     if not FileSystems.exists(path):
-        arrays = FileSystems.join(output, ARRAYS)
-        if FileSystems.exists(arrays) and not _is_marked(output, kind):
-            raise ConfigError(f"--output: {arrays} is there without a {DESCRIPTION}, so it is of "
-                              "something else; choose another --output or move it away")
+        for name in FILES:
+            path = FileSystems.join(output, name)
+            if FileSystems.exists(path) and not _is_marked(output, kind):
+                raise ConfigError(f"--output: {path} is there without a {DESCRIPTION}, so it is of "
+                                  "something else; choose another --output or move it away")
         return None
     description = _description(path, "--output", {})
     if description["kind"] != kind:
@@ -78,11 +87,11 @@ def write(output: str, kind: str, inputs: Mapping[str, Any], arrays: Mapping[str
     Returns:
       What model.json holds.
     """
-    for name, array in arrays.items():
-        assert not array.dtype.hasobject, name
+    assert not any(array.dtype.hasobject for array in arrays.values()) and set(others) <= {*FILES}
     marker = _marker(output)
     if _is_marked(output, kind):  # a run was stopped here
-        files.remove([entry.path for entry in files.match(output, "unfinished-*")])
+        files.remove([entry.path for entry in files.match(output, "unfinished-*")
+                      if _UNFINISHED.fullmatch(entry.path.rpartition("/")[2])])
     files.write_atomically(marker, output, lambda handle: handle.write(f"{kind}\n".encode()))
     digests = {}
     for name, content in others.items():

@@ -17,7 +17,7 @@ import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.config import PerplexityConfig, PerplexityModelConfig
-from data_beam.models.folder import Folder
+from data_beam.models.folder import KENLM, PIECES, Folder
 from data_beam.models.ngrams import NgramModel
 from data_beam.models.units import UNITS, Tokens, token_names
 from data_beam.records import Document, Dropped
@@ -26,8 +26,6 @@ from maxlm.config.schema import ConfigError
 
 KIND = "maxlm perplexity model 1"
 PERCENTILES = tuple(range(1, 100))
-PIECES_FILE = "tokenizer.model"
-KENLM_FILE = "model.binary"
 _SHAPE = {"language": str, "unit": str, "order": int, "percentiles": {str: float},
           "reader": str}
 _QUOTED_LINES = 200
@@ -144,11 +142,11 @@ class PerplexityModel:
         try:
             self.percentiles = {p: description["percentiles"][str(p)] for p in PERCENTILES}
             unit = UNITS[UNITS.index(description["unit"])]
-            pieces = folder.read(PIECES_FILE) if unit == "piece" else b""
+            pieces = folder.read(PIECES) if unit == "piece" else b""
             if description["reader"] == "kenlm":
-                folder.read(KENLM_FILE)
+                folder.read(KENLM)
                 self.score = kenlm_score(
-                    open_kenlm(FileSystems.join(path, KENLM_FILE), field), unit, pieces)
+                    open_kenlm(FileSystems.join(path, KENLM), field), unit, pieces)
             else:
                 model = from_arrays(folder.arrays(), description["order"])
                 self.score = ngram_score(model, Tokens(unit, model.vocabulary, pieces))

@@ -221,9 +221,13 @@ def test_same_inputs_give_the_same_bytes_and_are_not_trained_again(corpus, model
     with pytest.raises(ConfigError, match=r"is there without a model\.json"):
         train(corpus, tmp_path / "zh", "--language=zh")
     (tmp_path / "zh" / "unfinished_model").write_text("maxlm perplexity model 1\n")
+    (tmp_path / "zh" / f"unfinished-{'0' * 32}").write_text("half")
+    (tmp_path / "zh" / "unfinished-notes").write_text("mine")
     train(corpus, tmp_path / "zh", "--language=zh")
     assert (tmp_path / "zh" / "model.json").read_bytes() == (
         models / "zh" / "model.json").read_bytes()
+    assert sorted(path.name for path in (tmp_path / "zh").iterdir()) == [
+        "model.json", "model.npz", "unfinished-notes"]
 
 
 def test_an_arpa_file_of_ones_own_comes_back(corpus, models, tmp_path):

@@ -220,6 +220,17 @@ def test_same_examples_give_the_same_bytes_and_are_not_trained_again(model, tmp_
             tmp_path / "m", "--task=safety")
 
 
+def test_files_of_something_else_are_not_overwritten(tmp_path):
+    examples = write(tmp_path / "r.jsonl", rated(30))
+    for name in ("report.json", "model.npz"):
+        folder = tmp_path / name.partition(".")[0]
+        folder.mkdir()
+        (folder / name).write_text("mine")
+        with pytest.raises(ConfigError, match=f"{name} is there without a model.json"):
+            run(examples, folder)
+        assert [path.read_text() for path in folder.iterdir()] == ["mine"]
+
+
 def test_examples_in_parquet_and_compressed_lines_are_the_same(tmp_path):
     rows = rated(60)
     plain = run(write(tmp_path / "plain.jsonl", rows), tmp_path / "plain")
