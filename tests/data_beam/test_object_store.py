@@ -12,13 +12,18 @@ import pytest
 pytestmark = pytest.mark.slow
 
 TEXTS = ["A sentence about the history of tea, long enough to be kept by every rule, number 1.",
-         "茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们日常的饮料。" * 2,
-         "Another text, about rivers and the towns along them, kept by every rule as well.", "short"]
+         "茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们的饮料。" * 2,
+         "Another text, about rivers and the towns along them, kept by every rule as well.",
+         "short",
+         "Another text, about rivers and the towns along them, kept by every rule as well as that."]
 RECIPE = """
 from data_beam.config import *
 from maxlm.config.schema import to_config_dict
 def get_config(root):
-    return to_config_dict(RecipeConfig(shards=2, sources=(
+    return to_config_dict(RecipeConfig(shards=2,
+        dedup=DedupConfig(minhash=MinHashConfig(enabled=True),
+                          lines=RepeatedTextConfig(enabled=True)),
+        sources=(
         SourceConfig("s", "general", "MIT", (InputConfig(root, "**.txt", "text"),)),)))
 """
 # The client of the object store retries for long when it finds no credentials.
