@@ -202,6 +202,7 @@ def run(context: Context) -> None:
         before[f"Repeated {unit}"] = functools.partial(_repeated, texts=texts, unit=unit)
     if units:
         before["Exact again"] = exact_again
+    rounds: dict[str, int] = {}
     last = {"copies": _keep_one, "split_groups": _share_split}
     for search in searches:
         before[f"Find {search.name}"] = functools.partial(near_copies.find, search=search)
@@ -211,13 +212,13 @@ def run(context: Context) -> None:
         edges = near_copies.counts(search)["edges"]  # none yet when together
         where = (place, search.folder("edges"), search.folder("clusters"))
         if edges > settings.max_edges_one_worker:
-            join.in_rounds(context.pipeline, *where, edges)
+            rounds[search.name] = join.in_rounds(context.pipeline, *where, edges)
         else:
             before[f"Join {search.name}"] = functools.partial(_join, where=where)
         before[f"Decide {search.name}"] = functools.partial(last[search.name], search=search)
     steps.run(context, {**before, "Apply": apply}, together or alone)
     if searches:
-        _summary(place, searches)
+        _summary(place, searches, rounds)
 
 
 def _join(start: Any, where: tuple[Place, str, str]) -> Any:
@@ -240,14 +241,21 @@ def _searches(context: Context, texts: Texts) -> list[Search]:
     return result
 
 
-def _summary(place: Place, searches: list[Search]) -> None:
-    """Writes how near copies were found, and how many, beside the clusters."""
+def _summary(place: Place, searches: list[Search], rounds: dict[str, int]) -> None:
+    """Writes how near copies were found, and how many, beside the clusters.
+
+    Args:
+      place: of the stage.
+      searches: all of them.
+      rounds: by search, of those that were joined in rounds.
+    """
     def how(search: Search) -> dict[str, Any]:
         found = near_copies.counts(search)
         del found["edges"]  # which of the pairs of a cluster are found depends on the parts
         return {**found, "similarity": search.threshold, "bands": search.bands,
                 "rows": search.rows, "candidate_probability": minhash.candidate_probability(
-                    search.threshold, search.bands, search.rows)}
+                    search.threshold, search.bands, search.rows),
+                **({"rounds": rounds[search.name]} if search.name in rounds else {})}
 
     reports = [json.loads(files.read_bytes(entry.path))
                for entry in files.match(place.reports, "clusters.*.json")]

@@ -186,7 +186,10 @@ def test_joining_in_rounds_gives_the_same_clusters(corpus, tmp_path):
     if not texts[0].isascii():
         return  # joining sees numbers only
     rounds = dataclasses.replace(NEAR, max_edges_one_worker=0)
-    assert ends(run(recipe(root, rounds), tmp_path / "rounds")) == ends(output)
+    other = run(recipe(root, rounds), tmp_path / "rounds")
+    assert ends(other) == ends(output)
+    # Clusters of up to ten documents: a round or two to join them, one to see that nothing moves.
+    assert 2 <= json.loads((other / "clusters/summary.json").read_text())["copies"]["rounds"] <= 4
 
 
 def test_a_chain_keeps_one_and_a_hub_does_not_hide_its_neighbours(tmp_path):
