@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_beam import train_perplexity
+from data_beam import train_perplexity, train_tokenizer
 from data_beam.config import PerplexityConfig, PerplexityModelConfig, RecipeConfig, SourceConfig
 from data_beam.config.sources import InputConfig
 from data_beam.models.perplexity import PerplexityModel, PerplexityRule
@@ -242,6 +242,21 @@ def test_an_arpa_file_of_ones_own_comes_back(corpus, models, tmp_path):
     with pytest.raises(ConfigError, match="is neither an ARPA file nor a binary of KenLM"):
         train(corpus, tmp_path / "bad", "--language=zh", f"--import_model={__file__}")
     assert not (tmp_path / "bad").exists()
+
+
+def test_pieces_of_a_tokenizer_are_a_unit(corpus, tmp_path):
+    tokenizer = tmp_path / "t" / "tokenizer.model"
+    assert train_tokenizer.main([f"--corpus={corpus}", f"--output={tokenizer.parent}",
+                                 "--vocab_size=4500"]) == 0
+    train(corpus, tmp_path / "m", "--language=zh", "--unit=piece", f"--tokenizer={tokenizer}")
+    assert (tmp_path / "m" / "tokenizer.model").read_bytes() == tokenizer.read_bytes()
+    tokenizer.unlink()  # the model has its own
+    model = PerplexityModel(str(tmp_path / "m"), "field")
+    clean = chinese()[320]
+    assert model.perplexity(degraded(clean, "zh", 2, 0)) > 2 * model.perplexity(clean)
+    (tmp_path / "m" / "tokenizer.model").unlink()
+    with pytest.raises(ConfigError, match=r"tokenizer\.model is missing"):
+        PerplexityModel(str(tmp_path / "m"), "field")
 
 
 def test_kenlm_scores_our_models_as_we_do(corpus, models, tmp_path):
