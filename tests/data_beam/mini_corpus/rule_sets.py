@@ -120,6 +120,15 @@ def repeat(sentences: list[str], phrase: str, copies: int, joint: str) -> str:
     return joint.join(pieces)
 
 
+SAID_THRICE = (
+    (6, 0.14, "musicians purchased additional furniture yesterday afternoon"),
+    (7, 0.13, "seven farmers bought another wooden barrel there"),
+    (8, 0.12, "seven farmers bought another wooden barrel there together"),
+    (9, 0.11, "seven farmers bought another wooden barrel there together yesterday"),
+)
+"""Words, Gopher's limit for so many, and a phrase of as many: later copies over the text."""
+
+
 def gopher_repetition(corpus: MiniCorpus, rows: Rows) -> None:
     """Each limit of the table in Gopher's appendix: what occurs again, over the whole."""
     en, zh = corpus.english, corpus.chinese
@@ -164,6 +173,12 @@ def gopher_repetition(corpus: MiniCorpus, rows: Rows) -> None:
     size = round(len(passage.replace(" ", "")) / 0.105) - 2 * len(passage)
     rows.add(f"{passage}. {rest[:size - 5]}. {passage}.",
              dropped(stage, "duplicate 10-grams", why="10.5 %, over 10 but under 11 %"))
+    for size, limit, phrase in SAID_THRICE:
+        said = [f"We knew because {phrase} when it rained.",
+                f"Ann left although {phrase} since May.", f"He slept while {phrase} for his aunt."]
+        length = round(2 * len(phrase.replace(" ", "")) / (limit + 0.004)) - len(" ".join(said))
+        rows.add(f"{said[0]} {said[1]} {' '.join(en.sentences())[:length - 2]}. {said[2]}",
+                 dropped(stage, f"duplicate {size}-grams", why=f"{size} words, three times"))
     sentences = zh.sentences() + zh.sentences()
     rows.add("\n".join([*sentences[:3], *sentences[:2]]),
              dropped(stage, "duplicate lines", traps=(49,), why="2 of 5, more than 0.287"))
@@ -268,6 +283,9 @@ def nemo(corpus: MiniCorpus, rows: Rows) -> None:
                        for word in re.findall("[A-Za-z]+", en.text()))
     rows.add(f"{spelled}.", dropped(stage, "not alphanumeric",
                                     why="s.p.e.l.l.e.d, so that no list of words finds it"))
+    rows.add(" ".join(f"{word[:2]}({word[2:4]}){word[4:]}" if len(word) > 4 and word.isalpha() else
+                      word for word in en.text().split()),
+             dropped(stage, "parentheses", why="letters in brackets, to escape lists of words"))
     numbers = [f"K{hashlib.sha256(bytes([i])).hexdigest().translate(_DIGITS)[:16]}A"
                for i in range(9)]
     words = en.text().split()
