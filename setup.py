@@ -70,6 +70,7 @@ setup(
         "rjieba>=0.1.11",
         "scipy>=1.14",
         "sentencepiece>=0.2.1",
+        "stopwordsiso>=0.6",
         "tokenizers>=0.21",
         "threadpoolctl>=3.1",
         "trafilatura>=2",

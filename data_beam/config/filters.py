@@ -14,6 +14,7 @@ from data_beam.config.rule_sets import (
     NemoConfig,
     NgramRepetitionConfig,
     RepeatedSentencesConfig,
+    RootsConfig,
 )
 from maxlm.config.schema import ConfigError, setting, suggestion
 
@@ -35,7 +36,7 @@ class FilterConfig:
         minimum=0.0, maximum=1.0)
     rules: tuple[str, ...] = setting(
         (), "rule sets to apply, in this order: gopher_quality, gopher_repetition, c4, fineweb, "
-        "nemo, chinese_web_text, ngram_repetition, repeated_sentences, entropy, chat_log")
+        "nemo, chinese_web_text, roots, ngram_repetition, repeated_sentences, entropy, chat_log")
     other_languages: str = setting(
         "drop", "what rule sets do with a language they have no thresholds for: drop it, with that "
         "reason, or keep it unjudged", choices=("drop", "keep"))
@@ -49,6 +50,7 @@ class FilterConfig:
     nemo: NemoConfig = setting(NemoConfig(), "NeMo Curator, English")
     chinese_web_text: ChineseWebTextConfig = setting(
         ChineseWebTextConfig(), "ChineseWebText, Chinese")
+    roots: RootsConfig = setting(RootsConfig(), "ROOTS, special characters and stop words")
     ngram_repetition: NgramRepetitionConfig = setting(NgramRepetitionConfig(), "repeated n-grams")
     repeated_sentences: RepeatedSentencesConfig = setting(
         RepeatedSentencesConfig(), "a sentence through a whole book")

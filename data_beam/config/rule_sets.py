@@ -164,6 +164,23 @@ class ChineseWebTextConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class RootsTable:
+    """Special characters and stop words of one language."""
+
+    max_special_characters: float | None = _share(0.4, "share of characters that are no letters")
+    min_stop_words: float | None = _share(0.3, "share of words that are stop words, at least")
+
+
+@dataclasses.dataclass(frozen=True)
+class RootsConfig:
+    """Shares of special characters and stop words (ROOTS, Laurençon et al. 2022)."""
+
+    en: RootsTable = setting(RootsTable(), "English")
+    zh: RootsTable = setting(RootsTable(max_special_characters=0.3, min_stop_words=0.1691),
+                             "Chinese")
+
+
+@dataclasses.dataclass(frozen=True)
 class NgramRepetitionTable:
     """Repeated n-grams of one language."""
 

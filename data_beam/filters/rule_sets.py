@@ -13,6 +13,7 @@ from data_beam.filters.gopher_repetition import GopherRepetitionRule
 from data_beam.filters.nemo import NemoRule
 from data_beam.filters.ngram_repetition import NgramRepetitionRule
 from data_beam.filters.repeated_sentences import RepeatedSentencesRule
+from data_beam.filters.roots import RootsRule
 from data_beam.filters.table_rule import TableRule
 from data_beam.filters.views import Views
 
@@ -21,7 +22,7 @@ RuleSet = TableRule | ChatLogRule
 _MAKERS: dict[str, Callable[[FilterConfig, Views], RuleSet]] = {
     rule.stage: rule for rule in (
         GopherQualityRule, GopherRepetitionRule, C4Rule, FineWebRule, NemoRule,
-        ChineseWebTextRule, NgramRepetitionRule, RepeatedSentencesRule, EntropyRule)
+        ChineseWebTextRule, RootsRule, NgramRepetitionRule, RepeatedSentencesRule, EntropyRule)
 }
 _MAKERS["chat_log"] = lambda config, views: ChatLogRule(config)
 

@@ -9,6 +9,7 @@ import pytest
 
 from data_beam.config import FilterConfig
 from data_beam.config import rule_sets as tables
+from data_beam.filters.roots import stop_words
 from data_beam.filters.words import chinese_words
 from data_beam.records import Document, Dropped
 from tests.data_beam.filter_cases import document, outcome, reason
@@ -296,6 +297,27 @@ def test_chinese_web_text_at_its_thresholds():
     simple = "委员会将于下周发表报告，" * 20
     assert drop(simple, simplified_only=True, max_repeated_13grams=None) is None
     assert reason("chinese_web_text", "plain English", "en") is None  # made for Chinese
+
+
+def test_roots():
+    # 40 of 100 characters are no letters; of ten words three are stop words.
+    text = "the and with " + " ".join(["lorem"] * 7)
+    letters = 3 + 3 + 4 + 35
+    at = text + "1" * 10 + "," * 11
+    assert len(at) == 75 and letters / len(at) == 0.6
+    at_and_over("special characters", at, at + "!", "roots")
+    assert reason("roots", text) is None
+    assert reason("roots", text + " lorem") == "few stop words"  # 3 of 11
+    assert reason("roots", "The AND With " + " ".join(["lorem"] * 7)) is None
+    good = "委员会将于下周发表关于这座城市的历史的报告，我们都很欢迎。"
+    assert reason("roots", good, "zh") is None
+    assert reason("roots", "委员会发表报告，城市历史研究所出版地图。", "zh") == "few stop words"
+    assert reason("roots", good + "12345，。！？；—— …… （）", "zh") == "special characters"
+    words = [word for word in chinese_words(good) if word.isalnum()]
+    share = sum(word in stop_words("zh") for word in words) / len(words)
+    for limit, right in ((share, None), (share + 1e-9, "few stop words")):
+        section = tables.RootsConfig(zh=tables.RootsTable(min_stop_words=limit))
+        assert reason("roots", good, "zh", roots=section) == right
 
 
 def test_ngram_repetition():
