@@ -115,6 +115,8 @@ POEM = "\n".join(["Tyger Tyger, burning bright,", "In the forests of the night;"
     "床前明月光，\n疑是地上霜。\n举头望明月，\n低头思故乡。\n" * 3,
     "\n".join(f"第{i}条　{CHINESE[:36]}" for i in range(20)),
     "word\n" * 100, "x" * 10_000,
+    # Every other line is full, as in a dialogue or a glossary: half of the breaks are no wraps.
+    "\n".join(["Entry and its whole explanation on one line of sixty columns", "short"] * 12),
 ])
 def test_other_lines_are_not_joined(text):
     assert rejoin(text) == text
