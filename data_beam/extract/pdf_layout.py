@@ -3,6 +3,7 @@
 Coordinates are PDF points from the lower left corner of the page, y upwards.
 """
 
+import bisect
 import dataclasses
 import itertools
 import statistics
@@ -13,11 +14,14 @@ from collections.abc import Sequence
 SPAN_GAP = 0.8
 _WORD_GAP = 0.12
 _BIN = 2.0
-_MAX_CROSSING = 0.2
+_MIN_BINS, _MAX_BINS = 20, 8000  # 40 points, and more than the widest page that PDF allows
+_MAX_CROSSING = 0.4
 _MIN_COLUMN_SPANS = 4
 _MIN_COLUMN_WIDTH_CHARACTERS = 15
+_LAST_LINE = 1.5
 _MIN_TABLE_ROWS = 3
 _MIN_TABLE_CELLS = 3
+_MAX_TABLE_CELLS = 100
 _ALIGNED_POINTS = 3.0
 _MIN_ALIGNED = 0.7
 
@@ -94,14 +98,16 @@ def _characters(text: str) -> int:
 def rows_of(spans: Sequence[Span]) -> list[Row]:
     """Spans put together to lines, from top to bottom."""
     rows: list[Row] = []
+    longest: Span | None = None  # of the row being put together
     for span in sorted(spans, key=lambda s: (-s.middle, s.x0)):
-        if rows:
-            last = rows[-1].main
-            overlap = min(last.y1, span.y1) - max(last.y0, span.y0)
-            if overlap > 0.5 * min(last.height, span.height):
+        if longest is not None:
+            overlap = min(longest.y1, span.y1) - max(longest.y0, span.y0)
+            if overlap > 0.5 * min(longest.height, span.height):
                 rows[-1].spans.append(span)
+                longest = max(longest, span, key=lambda s: len(s.text))
                 continue
         rows.append(Row([span]))
+        longest = span
     for row in rows:
         row.spans.sort(key=lambda s: s.x0)
     return rows
@@ -111,7 +117,7 @@ def _gutter(spans: Sequence[Span]) -> float | None:
     """Where white space divides the spans into two columns of prose, if it does."""
     left_edge, right_edge = min(s.x0 for s in spans), max(s.x1 for s in spans)
     bins = int((right_edge - left_edge) / _BIN) + 1
-    if bins < 20 or len(spans) < 2 * _MIN_COLUMN_SPANS:
+    if not _MIN_BINS <= bins <= _MAX_BINS or len(spans) < 2 * _MIN_COLUMN_SPANS:
         return None
     steps = [0] * (bins + 1)
     for span in spans:
@@ -122,7 +128,7 @@ def _gutter(spans: Sequence[Span]) -> float | None:
         covered += step
         crossing.append(covered)
     low = min(crossing[bins // 6:-(bins // 6)])
-    if low > _MAX_CROSSING * len(spans) / 2:
+    if low > _MAX_CROSSING * len(spans):
         return None
     # The widest run of bins that as few as possible spans cross.
     best, begin = (0, 0), None
@@ -138,7 +144,7 @@ def _gutter(spans: Sequence[Span]) -> float | None:
     for side in ([s for s in spans if s.x1 <= x], [s for s in spans if s.x0 >= x]):
         if len(side) < _MIN_COLUMN_SPANS:
             return None
-        width = max(s.x1 for s in side) - min(s.x0 for s in side)
+        width = max(s.x1 - s.x0 for s in side)  # of one column, where the side has several
         full = [s for s in side if s.x1 - s.x0 > 0.6 * width]
         if (2 * len(full) < len(side) or statistics.median(_characters(s.text) for s in full)
                 < _MIN_COLUMN_WIDTH_CHARACTERS):
@@ -158,23 +164,46 @@ def regions_of(spans: Sequence[Span]) -> list[Region]:
     x = _gutter(spans)
     if x is None:
         return [Region(rows_of(spans))]
-    left = [s for s in spans if s.x1 <= x]
-    right = [s for s in spans if s.x0 >= x]
-    across = [s for s in spans if s.x0 < x < s.x1]
+    sides = [sorted((s for s in spans if keep(s)), key=lambda s: -s.middle)
+             for keep in (lambda s: s.x1 <= x, lambda s: s.x0 >= x)]
+    taken = [0, 0]
     result: list[Region] = []
-    bands = rows_of(across)
-    top = float("inf")
-    for band in [*bands, None]:
-        bottom = max(s.middle for s in band.spans) if band else float("-inf")
-        for side in (left, right):
-            result += regions_of([s for s in side if bottom < s.middle <= top])
-        if band:
-            # What stands beside it on the same line, if anything, was read with the columns.
-            if result and len(result[-1].rows[0].spans) == 1 and result[-1].rows[-1] in bands:
-                result[-1].rows.append(band)
-            else:
-                result.append(Region([band]))
-            top = bottom
+    across: Region | None = None  # the lines that cross, while no columns are between them
+    for row in [*_across(rows_of([s for s in spans if s.x0 < x < s.x1]), *sides), None]:
+        bottom = row.main.middle if row else float("-inf")
+        for side, spans_of_side in enumerate(sides):
+            begin = end = taken[side]
+            while end < len(spans_of_side) and spans_of_side[end].middle > bottom:
+                end += 1
+            taken[side] = end
+            if end > begin:
+                result += regions_of(spans_of_side[begin:end])
+                across = None
+        if row and across:
+            across.rows.append(row)
+        elif row:
+            across = Region([row])
+            result.append(across)
+    return result
+
+
+def _across(rows: list[Row], left: list[Span], right: list[Span]) -> list[Row]:
+    """Lines that cross the gutter, each with the short last line of its paragraph, if it has one:
+    one in the left column (whence it is taken) close below, with nothing beside it on the right."""
+    result: list[Row] = []
+    for row in rows:
+        result.append(row)
+        main = row.main
+        at = bisect.bisect_left(left, -main.middle, key=lambda s: -s.middle)
+        if at == len(left):
+            continue
+        last = left[at]
+        beside = bisect.bisect_left(right, -last.middle - last.height / 2, key=lambda s: -s.middle)
+        if (abs(last.x0 - row.x0) < _ALIGNED_POINTS
+                and main.middle - last.middle < _LAST_LINE * main.height
+                and not (beside < len(right)
+                         and right[beside].middle > last.middle - last.height / 2)):
+            result.append(Row([left.pop(at)]))
     return result
 
 
@@ -222,6 +251,8 @@ def _cells(row: Row) -> list[tuple[float, float]]:
 def _aligned(block: Sequence[Row]) -> float:
     """Share of a table's cells that line up with one of the row above or below."""
     cells = [_cells(row) for row in block]
+    if max(map(len, cells)) > _MAX_TABLE_CELLS:
+        return 0.0  # no table; and comparing them all would take for ever
     aligned = total = 0
     for i, row in enumerate(cells):
         beside = cells[max(0, i - 1):i] + cells[i + 1:i + 2]

@@ -1,6 +1,8 @@
 """PDF to text: reading order, paragraphs, what surrounds the text, and files that hold none."""
 
+import random
 import threading
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -18,8 +20,8 @@ ENGLISH = ("Tea was first drunk in China, and spread along the trade routes to t
            "through long nights of meditation. By the ninth century a poet had written a whole "
            "book about how the leaves are grown, dried and brewed.")
 SECOND = ("Coffee came from another continent, and for some hundred years the two drinks "
-          "shared the same ports and the same warehouses. Prices were posted every morning on a board "
-          "beside the harbour, where clerks copied them into their books before breakfast was served.")
+          "shared the same ports and the same warehouses. Prices were posted every morning on a "
+          "board beside the harbour, where clerks copied them into their books before noon.")
 HAN = ("茶起源于中国，后来传到世界各地，成为人们日常的饮料。商人把茶压成砖，翻过高山运到草原；"
        "僧人饮茶，以便在长夜里保持清醒。到了九世纪，已经有诗人写了一整本书，讲怎样种茶、焙茶和煮茶。")
 
@@ -232,6 +234,47 @@ def test_threads_take_turns():
     for thread in threads:
         thread.join()
     assert got == [truth] * 4
+
+
+def test_pages_of_scattered_letters_end_in_bounded_time():
+    """A minute is far above what they take (2 s here): what grows with a square takes many."""
+    rng = random.Random(0)
+
+    def scattered(canvas):
+        canvas.setFont("Helvetica", 4)
+        for _ in range(15_000):
+            canvas.drawString(rng.uniform(0, WIDTH), rng.uniform(0, HEIGHT), "x")
+
+    def one_line(canvas):
+        canvas.setFont("Helvetica", 4)
+        for number in range(15_000):
+            canvas.drawString(number * 7 - 40_000, 400 + rng.random(), "y")
+
+    def far_away(canvas):
+        for number in range(100):
+            canvas.drawString(number * 1e7 - 5e8, 700 - number * 1e6, "far away")
+
+    began = time.monotonic()
+    for draw in (scattered, one_line, far_away):
+        try:
+            extract(make(draw))
+        except NoText as error:
+            assert error.reason == "no text layer"
+    assert time.monotonic() - began < 60
+
+
+def test_columns_inside_columns_and_lines_across_in_the_middle():
+    left, right = wrapped(ENGLISH, 210), wrapped(SECOND, 210)
+    middle = wrapped(f"{ENGLISH} {ENGLISH}", 480)
+    y = 780 - 12 * max(len(left), len(right)) - 20
+    below = y - 12 * len(middle) - 20
+    data = make(both(lines(right, x=310, y=780), lines(left, x=60, y=780), lines(middle, x=60, y=y),
+                     lines(right, x=60, y=below), lines(left, x=310, y=below)))
+    assert extract(data)[0].replace("\n\n", " ") == " ".join(
+        [ENGLISH, SECOND, ENGLISH, ENGLISH, SECOND, ENGLISH])
+    three = make(*[both(*[lines(wrapped(text, 140), x=x)
+                          for text, x in ((SECOND, 420), (ENGLISH, 40), (ENGLISH, 230))])])
+    assert extract(three)[0].replace("\n\n", " ") == " ".join([ENGLISH, ENGLISH, SECOND])
 
 
 GOOD = make(both(lines(wrapped(ENGLISH, 210)), lines(wrapped(HAN, 210, CHINESE), x=320,
