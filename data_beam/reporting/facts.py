@@ -20,6 +20,8 @@ from data_beam.reporting.topics import Topic
 FORMAT = "maxlm corpus report 1"
 PERPLEXITY, QUALITY, TOXICITY, PII = "perplexity", "quality", "toxicity", "pii/"
 """Names of scores."""
+_MARK = "augmented"
+"""A score that is 1 where it is there: it is counted, not shown as a distribution."""
 TOXIC = (0.25, 0.5, 0.75)
 """Limits of the tails of toxicity."""
 MIXTURE_ROWS = 200
@@ -183,7 +185,7 @@ def _of(summary: Summary, kind: str, value: str, name: str) -> Distribution:
 def _score_names(summary: Summary) -> list[str]:
     """Names of distributions in the order of the page; counts of personal data are told apart."""
     found = {name for group, named in summary.numbers.items() if group[0] == "source"
-             for name in named if not name.startswith(PII)}
+             for name in named if not name.startswith(PII) and name != _MARK}
     first = [LENGTH, LANGUAGE_SCORE, PERPLEXITY, QUALITY, TOXICITY]
     return [name for name in [*first, *sorted(found.difference(first))] if name in found]
 

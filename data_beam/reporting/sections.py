@@ -94,28 +94,35 @@ def glance(facts: Facts) -> Html:
 
 def sources(facts: Facts) -> Html:
     """Files, documents and text by source."""
-    total, with_tokens = facts["total"], facts["tokenizer"] is not None
-    heads = ["source", "domain", "licence", "files", "MB in", "read", "kept", "dropped", "dead",
-             "MB text", "share", "median", "languages"]
-    rows = []
-    for entry in facts["sources"]:
-        languages = ", ".join(list(entry["languages"])[:3]) + (
-            " …" if len(entry["languages"]) > 3 else "")
-        rows.append([
-            entry["name"], entry["domain"], entry["licence"], entry["files"],
-            _mb(entry["input_bytes"]), entry["read"], entry["kept"],
-            entry["dropped"], entry["dead_letters"], _mb(entry["bytes"]),
-            (percent(entry["bytes"], total["bytes"]), entry["bytes"]),
-            entry["length"].get("median"), languages])
-    last = ["total", "", "", total["files"], _mb(facts["inputs"]["bytes"]), total["read"],
-            total["kept"], total["dropped"], total["dead_letters"], _mb(total["bytes"]), "", "", ""]
-    numeric = [3, 4, 5, 6, 7, 8, 9, 10, 11]
+    total, found = facts["total"], facts["sources"]
+    with_tokens = facts["tokenizer"] is not None
+    # Head, cell of a source, cell of the total; numbers to the right.
+    columns: list[tuple[str, Any, Any, bool]] = [
+        ("source", lambda entry: entry["name"], "total", False),
+        ("domain", lambda entry: entry["domain"], "", False),
+        ("licence", lambda entry: entry["licence"], "", False),
+        ("files", lambda entry: entry["files"], total["files"], True),
+        ("MB in", lambda entry: _mb(entry["input_bytes"]), _mb(facts["inputs"]["bytes"]), True),
+        ("read", lambda entry: entry["read"], total["read"], True)]
+    if total["augmented"]:
+        columns.append(("augmented", lambda entry: entry["augmented"], total["augmented"], True))
+    columns += [
+        ("kept", lambda entry: entry["kept"], total["kept"], True),
+        ("dropped", lambda entry: entry["dropped"], total["dropped"], True),
+        ("dead", lambda entry: entry["dead_letters"], total["dead_letters"], True),
+        ("MB text", lambda entry: _mb(entry["bytes"]), _mb(total["bytes"]), True),
+        ("share", lambda entry: (percent(entry["bytes"], total["bytes"]), entry["bytes"]), "",
+         True)]
     if with_tokens:
-        for row, entry in zip([*rows, last], [*facts["sources"], total], strict=True):
-            row[11:11] = [entry["tokens"], f"{entry['bytes'] / max(1, entry['tokens']):.2f}"]
-        heads[11:11] = ["tokens", "B/token"]
-        numeric += [12, 13]
-    by_size = sorted(facts["sources"], key=lambda entry: -entry["bytes"])
+        columns += [("tokens", lambda entry: entry["tokens"], total["tokens"], True),
+                    ("B/token", _bytes_a_token, _bytes_a_token(total), True)]
+    columns += [("median", lambda entry: entry["length"].get("median"), "", True),
+                ("languages", _languages, "", False)]
+    heads = [head for head, *_ in columns]
+    rows = [[cell(entry) for _, cell, _, _ in columns] for entry in found]
+    last = [cell for _, _, cell, _ in columns]
+    numeric = [i for i, (*_, right) in enumerate(columns) if right]
+    by_size = sorted(found, key=lambda entry: -entry["bytes"])
     parts: list[Content] = [
         tag("h3", "The text of the corpus by source"),
         stacked(_few([(entry["name"], entry["bytes"]) for entry in by_size if entry["bytes"]])),
@@ -127,6 +134,14 @@ def sources(facts: Facts) -> Html:
                          f" ({number(tokenizer['vocabulary'])} pieces), BOS and EOS of each "
                          "document included.", class_="quiet"))
     return join(parts)
+
+
+def _bytes_a_token(entry: Mapping[str, Any]) -> str:
+    return f"{entry['bytes'] / max(1, entry['tokens']):.2f}"
+
+
+def _languages(entry: Mapping[str, Any]) -> str:
+    return ", ".join(list(entry["languages"])[:3]) + (" …" if len(entry["languages"]) > 3 else "")
 
 
 def _few(parts: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:

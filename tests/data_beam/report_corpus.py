@@ -51,6 +51,8 @@ def _documents(rng: random.Random) -> list[dict[str, Any]]:
                       "quality": 5 * rng.random()}
             if number % 5 == 0:
                 scores["pii/email"] = float(rng.randint(1, 4))
+            if number % 11 == 0:
+                scores["augmented"] = 1.0  # a mark, and no measure
             if number % 7 == 0:
                 scores["pii/phone"] = 1.0
             if number == 4:

@@ -3,6 +3,7 @@
 import base64
 import collections
 import hashlib
+import html
 import html.parser
 import json
 import math
@@ -13,11 +14,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from data_beam import beam_options, prepare, report, tokenize, train_tokenizer
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
 from data_beam.reporting import make, page
 from data_beam.reporting.marks import clip, find_marks, redact
+from data_beam.reporting.markup import escape, marked
 from data_beam.reporting.summary import Summary
 from maxlm.config.schema import ConfigError
 from tests.data_beam import report_corpus
@@ -269,6 +273,24 @@ def test_marks():
     assert redact("邮件：zhang.san@example.com。电话13800138000") == "邮件：[EMAIL]。电话[PHONE]"
 
 
+@given(st.text(max_size=300), st.sampled_from(["short lines", "digits", "ellipses", "x"]),
+       st.text(max_size=60))
+def test_any_text_is_marked_in_order_and_comes_back_from_its_markup(text, reason, detail):
+    for quoted in (detail, f"0.3, limit 0.2 '{detail}'", f"0.3 '{text[5:60]}'"):
+        marks = find_marks(text, reason, quoted, 30)
+        piece, inside, start = clip(text, marks, 50)
+        assert piece == text[start:start + 50]
+        for spans, of in ((marks, text), (inside, piece)):
+            places = [place for span in spans for place in span]
+            assert places == sorted(places) and all(0 <= place <= len(of) for place in places)
+            markup = marked(of, spans)
+            assert set(re.findall("<[^>]*>", markup)) <= {"<mark>", "</mark>"}
+            without = html.unescape(re.sub("</?mark>", "", markup))
+            assert without == html.unescape(escape(of))
+            if of.isprintable():
+                assert without == of
+
+
 class Reader(html.parser.HTMLParser):
     """What a browser would make of the page."""
 
@@ -349,6 +371,14 @@ def test_the_page_shows_the_facts(made, facts):
                   "0.565"):
         assert shown in text, shown
     assert "Not measured" not in text
+
+
+def test_made_documents_have_a_column_where_there_are_some(facts):
+    assert "augmented</th>" not in page.render(facts)
+    changed = json.loads(json.dumps(facts))
+    changed["sources"][1]["augmented"] = changed["total"]["augmented"] = 17
+    shown = page.render(changed)
+    assert shown.count("augmented</th>") == 1 and "+17 made" in shown
 
 
 def test_control_characters_and_turned_directions_are_shown_as_such(facts):
