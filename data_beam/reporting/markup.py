@@ -63,6 +63,14 @@ def number(value: float | None) -> str:
     return f"{value:.3g}"
 
 
+def rounded(value: int) -> str:
+    """A count in little space: 12,345 or 1.23 M or 4.56 G."""
+    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
+        if value >= size:
+            return f"{value / size:.2f} {unit}"
+    return f"{value:,}"
+
+
 def percent(part: float, whole: float = 1.0) -> str:
     """A share: 12.3 %, or <0.1 % of what is not nothing."""
     if not part or not whole:

@@ -4,7 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from data_beam.reporting.charts import bar, histogram, stacked, table
-from data_beam.reporting.markup import Content, Html, join, megabytes, number, percent, tag
+from data_beam.reporting.markup import (
+    Content,
+    Html,
+    join,
+    megabytes,
+    number,
+    percent,
+    rounded,
+    tag,
+)
 
 Facts = Mapping[str, Any]
 _TITLES = {
@@ -22,9 +31,9 @@ def heading(facts: Facts) -> Html:
     total, inputs = facts["total"], facts["inputs"]
     languages = facts["mixture"]["language"]["rows"]
     tiles = [
-        (number(total["kept"]), "documents kept", f"{percent(total['kept'], total['read'])} of "
+        (rounded(total["kept"]), "documents kept", f"{percent(total['kept'], total['read'])} of "
          f"{number(total['read'])} read"),
-        (megabytes(total["bytes"]), "of text", f"{number(total['characters'])} characters"),
+        (megabytes(total["bytes"]), "of text", f"{rounded(total['characters'])} characters"),
         (number(len(facts["sources"])), "sources",
          f"{number(len(facts['mixture']['licence']['rows']))} licences"),
         (number(len(languages)), "languages", ", ".join(row["language"] for row in languages[:4])
@@ -34,7 +43,7 @@ def heading(facts: Facts) -> Html:
         (number(total["dead_letters"]), "unreadable records", "in dead_letters/"),
     ]
     if facts["tokenizer"]:
-        tiles.insert(2, (number(total["tokens"]), "tokens",
+        tiles.insert(2, (rounded(total["tokens"]), "tokens",
                          f"{total['bytes'] / max(1, total['tokens']):.2f} bytes each"))
     return join([
         tag("p", f"Made from {number(inputs['files'])} files, {megabytes(inputs['bytes'])}.",

@@ -16,7 +16,7 @@ body { margin: 0; background: var(--paper); color: var(--ink);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "PingFang SC",
   "Hiragino Sans GB", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC",
   "WenQuanYi Micro Hei", sans-serif; }
-main, header > div, nav > div { max-width: 1120px; margin: 0 auto; padding: 0 20px; }
+main, header > div, nav > div { max-width: 1240px; margin: 0 auto; padding: 0 20px; }
 header { padding: 28px 0 6px; }
 h1 { font-size: 1.7rem; margin: 0 0 4px; letter-spacing: -0.01em; }
 h2 { font-size: 1.25rem; margin: 0 0 4px; }
@@ -34,11 +34,12 @@ nav a { text-decoration: none; }
 nav a:hover { text-decoration: underline; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 20px 22px; margin: 18px 0; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(138px, 1fr)); gap: 12px;
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); gap: 12px;
   margin: 16px 0 4px; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: 12px 14px; }
-.tile b { display: block; font-size: 1.5rem; line-height: 1.25; font-weight: 650;
+.tile b { display: block; font-size: 1.4rem; line-height: 1.3;
+  white-space: nowrap; font-weight: 650;
   font-variant-numeric: tabular-nums; }
 .glance { margin: 8px 0 0; padding-left: 20px; }
 .glance li { margin: 3px 0; }
