@@ -138,7 +138,7 @@ class NemoConfig:
     """Rules that NeMo Curator adds to Gopher and C4; for English."""
 
     max_non_alphanumeric: float | None = _share(
-        0.25, "share of characters neither letter, digit nor whitespace")
+        0.25, "share of characters other than ASCII letters and digits, ? ! , . and line feeds")
     max_digits: float | None = _share(0.15, "share of characters that are digits")
     max_urls: float | None = _share(0.2, "share of characters in URLs")
     max_whitespace: float | None = _share(0.25, "share of whitespace")

@@ -1,19 +1,20 @@
 """Rules that NeMo Curator adds to those of Gopher and C4. For English.
 
-Source: NVIDIA NeMo Curator, `stages/text/filters/heuristic/string.py`, with its defaults.
+Source: NVIDIA NeMo Curator, `stages/text/filters/heuristic/string.py` and `utils/constants.py`,
+with its defaults. Shares are of all characters where nothing else is said.
 
 | reason | dropped when |
 |---|---|
-| not alphanumeric (characters neither letter, digit nor whitespace, over all) | > 0.25 |
-| digits (over all characters) | > 0.15 |
-| URLs (their characters over all) | > 0.2 |
-| whitespace (over all characters) | > 0.25 |
-| parentheses (over all characters) | > 0.1 |
-| boilerplate (paragraphs with a policy phrase; `lorem ipsum` alone is enough) | > 0.4 |
-| unterminated (lines that end without . ? ! " ') | > 0.85 |
+| not alphanumeric (all but letters and digits of ASCII, ? ! , . and line feeds) | > 0.25 |
+| digits | > 0.15 |
+| URLs (scheme and host; it ends at the first / of the path) | > 0.2 |
+| whitespace (space, tab, line feed, carriage return, backspace) | > 0.25 |
+| parentheses ( ) [ ] { } ⟨ ⟩ | > 0.1 |
+| boilerplate (share of paragraphs with a phrase on policies; or lorem ipsum) | > 0.4 |
+| unterminated (share of lines that end without . ? ! " ') | > 0.85 |
 
-Its sentences are lines here, as its `get_sentences` splits at line feeds; paragraphs are split at
-two line feeds and more.
+Spaces are not alphanumeric. Paragraphs are what lies between two line feeds. Of the sentences on
+cookies that it looks for, their beginnings are enough here.
 """
 
 import re
@@ -22,11 +23,14 @@ from data_beam.config.rule_sets import NemoConfig
 from data_beam.filters.table_rule import Failure, TableRule, measured, over
 from data_beam.filters.views import View, excerpt
 
-_URL = re.compile(r"https?://[^\s\"'<>)\]]+")
-_POLICIES = ("terms of use", "privacy policy", "cookie policy", "uses cookies", "use of cookies",
-             "use cookies")
+_OTHER = re.compile(r"[^a-zA-Z0-9\n?!,.]+")
+_URL = re.compile(r"https?://(?:[a-zA-Z0-9$\-_@.&+!*\\(),]|%[0-9a-fA-F]{2})+")
+_POLICIES = ("terms of use", "privacy policy", "cookie policy", "uses cookies", "privacy overview",
+             "use of cookies", "use cookies", "privacy & cookies policy",
+             "privacy and cookies policy", "necessary cookies are absolutely essential",
+             "cookies that may not be particularly necessary",
+             "if you continue to browse this site without changing your cookie")
 _END_MARKS = (".", "?", "!", '"', "'")
-_PARAGRAPH = re.compile(r"\n{2,}")
 
 
 class NemoRule(TableRule):
@@ -40,19 +44,17 @@ class NemoRule(TableRule):
     def judge(self, view: View, table: NemoConfig) -> Failure | None:
         text = view.text
         size = max(len(text), 1)
-        squeezed = view.squeezed
-        spaces = len(text) - len(squeezed)
-        symbols = len(squeezed) - sum(map(str.isalnum, squeezed))
+        symbols = sum(map(len, _OTHER.findall(text)))
         urls = sum(map(len, _URL.findall(text))) if "://" in text else 0
         for reason, count, limit in (
                 ("not alphanumeric", symbols, table.max_non_alphanumeric),
-                ("digits", sum(map(str.isdigit, squeezed)), table.max_digits),
+                ("digits", sum(map(str.isdecimal, text)), table.max_digits),
                 ("URLs", urls, table.max_urls),
-                ("whitespace", spaces, table.max_whitespace),
-                ("parentheses", text.count("(") + text.count(")"), table.max_parentheses)):
+                ("whitespace", sum(map(text.count, " \t\n\r\b")), table.max_whitespace),
+                ("parentheses", sum(map(text.count, "()[]{}⟨⟩")), table.max_parentheses)):
             if over(count / size, limit):
                 return reason, measured(count / size, limit)
-        paragraphs = _PARAGRAPH.split(text.strip().lower())
+        paragraphs = text.lower().split("\n\n")
         if table.max_boilerplate is not None and "lorem ipsum" in text.lower():
             return "boilerplate", excerpt(text[text.lower().index("lorem ipsum"):])
         guilty = [p for p in paragraphs if any(phrase in p for phrase in _POLICIES)]

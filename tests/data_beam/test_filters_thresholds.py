@@ -247,15 +247,18 @@ def test_nemo_at_its_thresholds():
     for field, name, bad, limit in (
             ("max_non_alphanumeric", "not alphanumeric", "%", 0.25),
             ("max_digits", "digits", "7", 0.15), ("max_whitespace", "whitespace", " ", 0.25),
-            ("max_parentheses", "parentheses", "(", 0.1)):
+            ("max_non_alphanumeric", "not alphanumeric", " ", 0.25),
+            ("max_parentheses", "parentheses", "(", 0.1),
+            ("max_parentheses", "parentheses", "]", 0.1)):
         count = round(100 * limit)
         good = "a" * (100 - count)
         assert drop(good[:-1] + bad * count + "a", **{field: limit}) is None
         assert drop(good[:-2] + bad * (count + 1) + "a", **{field: limit}) == name
+    assert drop("a?!,.\n" * 20, max_non_alphanumeric=0.0) is None
     url = "http://a.example.org"
     assert len(url) == 20
-    assert drop(url + " " + "a" * 79, max_urls=0.2) is None
-    assert drop(url + " " + "a" * 78, max_urls=0.2) == "URLs"
+    assert drop(url + "/" + "a" * 79, max_urls=0.2) is None  # a path is no part of it
+    assert drop(url + "/" + "a" * 78, max_urls=0.2) == "URLs"
     page = ["our Privacy Policy", "see the terms of use", "one", "two", "three"]
     assert drop("\n\n".join(page), max_boilerplate=0.4) is None
     assert drop("\n\n".join(page[:4]), max_boilerplate=0.4) == "boilerplate"
