@@ -28,8 +28,8 @@ class MinHashConfig:
         5, "characters of a shingle, in scripts that do not (Chinese, Japanese, Thai, ...)",
         minimum=1)
     split_similarity: float = setting(
-        0.5, "kept documents, code too, at least this similar share a split; 1 joins none", above=0.0,
-        maximum=1.0)
+        0.5, "kept documents, code too, at least this similar share a split; 1 joins none",
+        above=0.0, maximum=1.0)
     code: bool = setting(False, "also source code, which otherwise is compared as a whole only")
 
     def check(self, path: str) -> None:
