@@ -40,7 +40,7 @@ from tests.data_beam.mini_corpus import (
 from tests.data_beam.mini_corpus.corpus import FREE, MiniCorpus
 
 RULES = ("chat_log", "entropy", "ngram_repetition", "repeated_sentences", "gopher_quality",
-         "gopher_repetition", "chinese_web_text", "nemo", "c4", "fineweb")
+         "gopher_repetition", "chinese_web_text", "nemo", "c4", "fineweb", "roots")
 """The special rules come before the general ones, which would hide them."""
 
 

@@ -28,6 +28,7 @@ def add(corpus: MiniCorpus) -> None:
         nemo(corpus, rows)
         c4(corpus, rows)
         fineweb(corpus, rows)
+        roots(corpus, rows)
 
 
 def short_lines(corpus: MiniCorpus) -> None:
@@ -279,13 +280,10 @@ def chinese_web_text(corpus: MiniCorpus, rows: Rows) -> None:
 def nemo(corpus: MiniCorpus, rows: Rows) -> None:
     """English only: characters that are none, digits, URLs, spaces, phrases of lawyers."""
     en, stage = corpus.english, "nemo"
-    spelled = " ".join(".".join(word) if 3 < len(word) < 8 else word
+    spelled = " ".join("*".join(word) if 3 < len(word) < 8 else word
                        for word in re.findall("[A-Za-z]+", en.text()))
     rows.add(f"{spelled}.", dropped(stage, "not alphanumeric",
-                                    why="s.p.e.l.l.e.d, so that no list of words finds it"))
-    rows.add(" ".join(f"{word[:2]}({word[2:4]}){word[4:]}" if len(word) > 4 and word.isalpha() else
-                      word for word in en.text().split()),
-             dropped(stage, "parentheses", why="letters in brackets, to escape lists of words"))
+                                    why="s*p*e*l*l*e*d, so that no list of words finds it"))
     numbers = [f"K{hashlib.sha256(bytes([i])).hexdigest().translate(_DIGITS)[:16]}A"
                for i in range(9)]
     words = en.text().split()
@@ -294,11 +292,10 @@ def nemo(corpus: MiniCorpus, rows: Rows) -> None:
     rows.add(" ".join(words),
              dropped(stage, "digits", why="numbers of parts"))
     s = en.sentences()
-    links = [f"https://www.example.org/{''.join(hashlib.md5(bytes([i])).hexdigest())}/page.html"
-             for i in range(7)]
+    links = [f"https://{hashlib.md5(bytes([i])).hexdigest()}.example.org/" for i in range(7)]
     rows.add(" ".join(f"{line[:-1]} ({link})." for line, link in zip(s, links, strict=True)),
              dropped(stage, "URLs"))
-    rows.add(en.text().replace(" ", "    "), dropped(stage, "whitespace",
+    rows.add(en.text().replace(" ", "    "), dropped(stage, "not alphanumeric",
                                                      why="four spaces between words"))
     s = en.sentences()
     rows.add(f"{' '.join(s[:3])}\n\nBy reading on you accept our terms of use and all they say."
@@ -373,3 +370,22 @@ def fineweb(corpus: MiniCorpus, rows: Rows) -> None:
     nine = sorted(s, key=len)[4:13]
     rows.add("\n".join([*nine, nine[7]]),
              dropped(stage, "duplicate line characters", traps=(49,), why="1 of 10, a long one"))
+
+
+def roots(corpus: MiniCorpus, rows: Rows) -> None:
+    """Stop words as a share of all words, and what is no letter as a share of all characters."""
+    stage = "roots"
+    rows.add("Oak tables, pine shelves, walnut chairs and cherry desks fill the show room. Brass "
+             "lamps, copper pans, tin boxes and silver spoons shine in glass cases. Wool carpets "
+             "cover stone floors. Silk curtains frame high windows. Staff with grey aprons polish "
+             "marble fountains. Visitors admire carved frames, painted screens, woven baskets and "
+             "bronze bells. Children count coloured glass beads.",
+             dropped(stage, "few stop words", why="hardly a fifth are stop words"))
+    rows.add("松木书架、胡桃木桌椅和樱桃木柜子摆满展厅。黄铜台灯、紫铜锅、锡罐、银勺陈列玻璃柜内。羊毛地毯铺满石"
+             "板地面，丝绸窗帘垂落高大窗户两侧。灰色围裙店员擦拭大理石喷泉，游客欣赏雕花镜框、彩绘屏风、竹编篮子、青铜"
+             "铃铛。孩子清点彩色玻璃珠。仓库堆放陶瓷花瓶、水晶吊灯、红木算盘、象棋棋盘。门口停放马车，车夫为黑色骏马和"
+             "白色小驴喂食燕麦。楼上画室悬挂山水画、人物画、花鸟画，画家调配朱砂、石青、藤黄颜料，学徒研磨墨条，裁剪宣纸，装裱"
+             "立轴长卷。",
+             dropped(stage, "few stop words", traps=(49,)))
+    rows.add(" ".join(corpus.chinese.text()), dropped(
+        stage, "special characters", traps=(49,), why="a space between any two characters"))

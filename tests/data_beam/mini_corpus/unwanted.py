@@ -193,8 +193,11 @@ def nonsense(corpus: MiniCorpus) -> None:
                 *UNLIKELY, why="read by a machine from a bad copy"))
         for _ in range(4):
             text = corpus.chinese.text()
-            rows.add(text[:60] + "。" + misdecoded(text[60:]), dropped(*UNLIKELY, traps=(48,),
-                                               why="UTF-8 that was taken for GBK"))
+            rows.add(f"{text[:25]}。{misdecoded(text[25:], '的是在和了有')}", dropped(
+                *UNLIKELY, traps=(48,), why="UTF-8 taken for GBK, between common words"))
+        text = corpus.chinese.text()
+        rows.add(f"{text[:60]}。{misdecoded(text[60:])}", dropped(
+            "roots", "few stop words", traps=(48,), why="UTF-8 taken for GBK"))
 
 
 UNLIKELY = ("perplexity", "perplexity too high")
@@ -206,9 +209,17 @@ def misread(text: str) -> str:
     return " ".join(word.translate(shapes) if len(word) > 3 else word for word in text.split())
 
 
-def misdecoded(text: str) -> str:
-    """What a program writes that takes the UTF-8 bytes for GBK, with a stop now and then."""
+def misdecoded(text: str, words: str = "") -> str:
+    """What a program writes that takes the UTF-8 bytes for GBK, with a stop now and then.
+
+    Args:
+      text: Chinese.
+      words: of one character each, put between; without them any count of common words finds it.
+    """
     wrong = text.replace("，", "").replace("。", "").encode().decode("gbk", "ignore")
+    if words:
+        wrong = "".join(wrong[i:i + 3] + words[i // 3 % len(words)]
+                        for i in range(0, len(wrong), 3))
     return "".join(f"{wrong[i:i + 20]}。" for i in range(0, len(wrong), 20))
 
 
