@@ -23,4 +23,4 @@ def response(body: bytes, url: str = "http://e.org/", status: str = "200 OK",
 
 def members(records: Iterable[bytes]) -> bytes:
     """Records each in a gzip member of its own, as archives are."""
-    return b"".join(gzip.compress(one) for one in records)
+    return b"".join(gzip.compress(one, mtime=0) for one in records)
