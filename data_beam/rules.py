@@ -30,10 +30,8 @@ from maxlm.config.schema import ConfigError
 class Rule(Protocol):
     """One rule, made once a worker: models and tables are loaded when it is constructed."""
 
-    @property
-    def stage(self) -> str:
-        """Its name, the `stage` of what it drops."""
-        ...
+    stage: str
+    """Its name, the `stage` of what it drops."""
 
     def __call__(self, document: Document) -> Document | Dropped:
         """The document, changed or not, or the reason to drop it. Never raises, whatever the text.

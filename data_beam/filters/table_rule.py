@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from data_beam.config import FilterConfig
 from data_beam.filters.views import View, Views
@@ -26,7 +26,7 @@ class TableRule(ABC):
       views: shared with the other rule sets of the worker.
     """
 
-    stage: ClassVar[str]
+    stage: str
 
     def __init__(self, config: FilterConfig, views: Views):
         self.config: Any = getattr(config, self.stage)
