@@ -28,7 +28,8 @@ from maxlm.config.schema import to_plain
 NAME = "manifest.json"
 SECTIONS = {
     "extract": ("sources", "extract", "clean", "limits", "shards"),
-    "filter": ("filters", "licence", "language", "decontaminate", "privacy"),
+    "filter": ("filters", "licence", "language", "perplexity", "quality", "safety",
+               "decontaminate", "privacy"),
     "dedup": ("dedup",),
     "finish": ("split", "augment"),
     "report": (),

@@ -516,7 +516,7 @@ def test_mistakes_on_the_command_line_are_one_line(tmp_path):
         ((*good, "--direct_num_workers=two"), r"--direct_num_workers: invalid int value: 'two'"),
         ((*good, "--config.shard=2"), r"config.shard: no such field; did you mean 'shards'"),
         ((*good, "--config.shards=0"), r"config.shards: must be at least 1, got 0"),
-        ((*good, "--config.clean.normalization=NFX"), r"is not one of NFC, none"),
+        ((*good, "--config.clean.normalization=NFX"), r"is not one of NFC, NFKC, none"),
         ((*good, "word"), r"unexpected argument 'word'"),
         (good[:1], r"required: --output"),
         ((f"--config={tmp_path}/nothing.py", good[1]), r"--config: no file"),
