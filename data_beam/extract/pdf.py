@@ -101,8 +101,8 @@ class _TextPage:
         return result
 
 
-def _pages(data: bytes, config: ExtractConfig) -> tuple[list[list[Span]], int]:
-    """Spans by page, and how many characters have no Unicode."""
+def _pages(data: bytes, config: ExtractConfig) -> tuple[list[list[Span]], int, int]:
+    """Spans by page, how many pages cannot be loaded, how many characters have no Unicode."""
     began = time.monotonic()
     try:
         document = pypdfium2.PdfDocument(data)
@@ -130,9 +130,9 @@ def _pages(data: bytes, config: ExtractConfig) -> tuple[list[list[Span]], int]:
             unmapped += reader.unmapped
             text_page.close()
             page.close()
-        if damaged or not count:
-            raise ExtractionError("damaged PDF", f"{damaged} of {count} pages cannot be loaded")
-        return pages, unmapped
+        if not pages:
+            raise ExtractionError("damaged PDF", f"none of {count} pages can be loaded")
+        return pages, damaged, unmapped
     finally:
         document.close()
 
@@ -142,7 +142,8 @@ def text(data: bytes, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
 
     Columns are read one after the other, running headers, footers and page numbers left out, lines
     joined to paragraphs (Chinese without a space) and words divided at a line's end put together.
-    Text that stands across (at an angle) is left out.
+    Text that stands at an angle is left out. A page that is damaged does not cost the others; the
+    number of such pages is among the names returned.
 
     Args:
       data: the file.
@@ -156,8 +157,8 @@ def text(data: bytes, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
       NoText: no text but pictures of it, or characters that have no Unicode.
     """
     with _LOCK:
-        pages, unmapped = _pages(data, config)
-    done = ["extract:pdf"]
+        pages, damaged, unmapped = _pages(data, config)
+    done = ["extract:pdf", *([f"pdf:missing_pages={damaged}"] if damaged else [])]
     if not any(pages):
         raise NoText("no text layer", f"{len(pages)} pages")
     if config.repeated_edge_lines:

@@ -1,6 +1,7 @@
 """PDF to text: reading order, paragraphs, what surrounds the text, and files that hold none."""
 
 import random
+import re
 import threading
 import time
 
@@ -223,6 +224,16 @@ def test_files_that_cannot_be_read_say_why():
         extract(good, max_pages=2)
     with pytest.raises(ExtractionError, match=r"took too long: 1e-09 s passed at page 1 of 3"):
         extract(good, max_seconds=1e-9)
+
+
+def test_a_damaged_page_does_not_lose_the_file():
+    data = make(lines(["The first page."]), lines(["The second page."]), lines(["The third page."]))
+    number = re.findall(rb"/Kids \[ (\d+) 0 R (\d+) 0 R", data)[0][1]
+    broken = data.replace(b"\n" + number + b" 0 obj\n<<", b"\n" + number + b" 0 obj\n((")
+    assert broken != data
+    text, done = extract(broken)
+    assert text == "The first page.\n\nThe third page."
+    assert done == ("extract:pdf", "pdf:missing_pages=1")
 
 
 def test_threads_take_turns():
