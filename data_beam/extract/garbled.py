@@ -5,9 +5,9 @@ import re
 from data_beam.extract.errors import NoText
 
 # (cid:123) is what some PDF tools write for a glyph without a character; private-use characters
-# and U+FFFD are what others write.
+# and U+FFFD are what others write, control characters (but ESC, of terminals) what is left of some.
 _GLYPH_NUMBER = re.compile(r"\(cid:\d+\)")
-_NO_CHARACTER = re.compile("[\ufffd\ufffe\ue000-\uf8ff\U000f0000-\U0010ffff\x00-\x08\x0e-\x1f]+")
+_NO_CHARACTER = re.compile("[\ufffd\ufffe\ue000-\uf8ff\U000f0000-\U0010ffff\x00-\x08\x0e-\x1a\x1c-\x1f]+")
 _EXCERPT = 80
 
 
@@ -29,10 +29,9 @@ def check(text: str, max_fraction: float, unmapped: int = 0) -> None:
         for found in _GLYPH_NUMBER.finditer(text):
             garbled += len(found.group())
             first = found.start() if first < 0 else first
-    if not text.isascii() or not text.isprintable():
-        for found in _NO_CHARACTER.finditer(text):
-            garbled += len(found.group())
-            first = found.start() if first < 0 else min(first, found.start())
+    for found in _NO_CHARACTER.finditer(text):
+        garbled += len(found.group())
+        first = found.start() if first < 0 else min(first, found.start())
     garbled = max(garbled, unmapped)
     if not garbled:
         return
