@@ -5,9 +5,10 @@ import re
 from data_beam.extract.errors import NoText
 
 # (cid:123) is what some PDF tools write for a glyph without a character; private-use characters
-# and U+FFFD are what others write, control characters (but ESC, of terminals) what is left of some.
+# and U+FFFD are what others write, control characters (but ESC, of terminals) what some leave.
 _GLYPH_NUMBER = re.compile(r"\(cid:\d+\)")
-_NO_CHARACTER = re.compile("[\ufffd\ufffe\ue000-\uf8ff\U000f0000-\U0010ffff\x00-\x08\x0e-\x1a\x1c-\x1f]+")
+_NO_CHARACTER = re.compile("[\ufffd\ufffe\ue000-\uf8ff\U000f0000-\U0010ffff"
+                           "\x00-\x08\x0e-\x1a\x1c-\x1f]+")
 _EXCERPT = 80
 
 
