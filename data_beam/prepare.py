@@ -41,7 +41,7 @@ from maxlm.config.schema import ConfigError, suggestion
 COMMAND = "data_beam.prepare"
 _SHARDS = "|".join([*(rf"{kind}/{kind}-\d{{5,}}-of-\d{{5,}}\.{suffix}"
                       for kind, suffix in KINDS.items()),
-                    r"clusters/(?:clusters-\d{5,}-of-\d{5,}\.parquet|summary\.json)"])
+                    r"clusters/(?:clusters-\d{5,}-of-\d{5,}\.parquet|_summary\.json)"])
 _OWN_FILES = re.compile(
     rf"(?:stages/\w+/)?(?:{_SHARDS})|stages/\w+/manifest\.json|report\.(?:html|json)")
 

@@ -1,7 +1,7 @@
 """What becomes of the documents of a cluster: one is kept, or all share a split.
 
     CORPUS/clusters/*.parquet      near copies: one row a document of a cluster, the kept one first
-    CORPUS/clusters/summary.json   how they were found, how many, the largest
+    CORPUS/clusters/_summary.json   how they were found, how many, the largest
 
 A cluster is in one file, by the hash of its id, which is that of the document that is kept.
 """
@@ -40,7 +40,7 @@ SCHEMA = pa.schema([
 """cluster: id of the document kept. similarity: exact Jaccard similarity of the shingles to those
 of the document kept; below the threshold where others link the two."""
 
-SUMMARY = "summary.json"
+SUMMARY = "_summary.json"  # readers of Parquet folders pass names with _ by
 LARGEST = 20
 """Clusters listed in the summary."""
 
@@ -169,7 +169,7 @@ def _order(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_summary(place: Place, reports: Iterable[Report], found: dict[str, Any]) -> Report:
-    """`clusters/summary.json` from the reports on the files; returns its report.
+    """`clusters/_summary.json` from the reports on the files; returns its report.
 
     Args:
       place: of the stage.

@@ -39,7 +39,7 @@ def make(manifest: Mapping[str, Any], summary: Summary, topics: Mapping[str, Seq
       manifest: of the corpus.
       summary: of all its shards.
       topics: by language.
-      near_copies: clusters/summary.json, None where near copies were not looked for.
+      near_copies: clusters/_summary.json, None where near copies were not looked for.
       tokenizer: what to say of the tokenizer that tokens were counted with, or None.
     """
     names = list(manifest["sources"])

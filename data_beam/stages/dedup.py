@@ -261,5 +261,5 @@ def _summary(place: Place, searches: list[Search], rounds: dict[str, int]) -> No
                for entry in files.match(place.reports, "clusters.*.json")]
     report = clusters.write_summary(place, reports, {s.name: how(s) for s in searches})
     files.write_atomically(
-        FileSystems.join(place.reports, "clusters.summary.json"), place.temporary,
+        FileSystems.join(place.reports, "clusters._summary.json"), place.temporary,
         lambda handle: handle.write(json.dumps(report).encode("utf-8")))

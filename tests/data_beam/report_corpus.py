@@ -157,11 +157,11 @@ def write(folder: Path, shards: int = 3) -> dict[str, Any]:
         parquet("clusters", [member for members in sorted(clusters, key=lambda m: m[0]["id"])
                              if shard_of(members[0]["id"]) == shard for member in members],
                 CLUSTERS)
-    (folder / "clusters/summary.json").write_text(json.dumps({
+    (folder / "clusters/_summary.json").write_text(json.dumps({
         "copies": {"buckets": 31, "largest_bucket": 40, "hot_buckets": 0, "similarity": 0.7,
                    "bands": 14, "rows": 8, "candidate_probability": 0.565},
         "clusters": len(clusters), "documents": 0, "largest": []}))
-    record("clusters/summary.json", 1)
+    record("clusters/_summary.json", 1)
     manifest = _manifest(rows, dropped, dead, outputs)
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     return manifest

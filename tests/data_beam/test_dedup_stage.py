@@ -140,7 +140,8 @@ def test_clusters_are_written_out(corpus):
                 assert name in end["detail"]
     alone = [row for row in kept_ids.values() if row["id"] not in written]
     assert alone and all(row["cluster"] is None for row in alone)
-    summary = json.loads((output / "clusters/summary.json").read_text())
+    summary = json.loads((output / "clusters/_summary.json").read_text())
+    assert pq.read_table(output / "clusters").num_rows == summary["documents"]
     assert summary["clusters"] == len(written)
     assert summary["documents"] == sum(map(len, written.values()))
     sizes = [entry["documents"] for entry in summary["largest"]]
@@ -189,7 +190,7 @@ def test_joining_in_rounds_gives_the_same_clusters(corpus, tmp_path):
     other = run(recipe(root, rounds), tmp_path / "rounds")
     assert ends(other) == ends(output)
     # Clusters of up to ten documents: a round or two to join them, one to see that nothing moves.
-    assert 2 <= json.loads((other / "clusters/summary.json").read_text())["copies"]["rounds"] <= 4
+    assert 2 <= json.loads((other / "clusters/_summary.json").read_text())["copies"]["rounds"] <= 4
 
 
 def test_a_chain_keeps_one_and_a_hub_does_not_hide_its_neighbours(tmp_path):
@@ -246,7 +247,7 @@ def test_nothing_near_and_nothing_at_all(tmp_path):
     write(tmp_path / "raw", [])
     output = run(recipe(tmp_path / "raw", NEAR), tmp_path / "out")
     assert not rows(output, "documents") and not rows(output, "clusters")
-    assert json.loads((output / "clusters/summary.json").read_text())["clusters"] == 0
+    assert json.loads((output / "clusters/_summary.json").read_text())["clusters"] == 0
 
 
 def test_code_is_compared_as_a_whole_unless_asked(tmp_path):

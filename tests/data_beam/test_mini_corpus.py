@@ -194,13 +194,13 @@ def test_clusters_are_the_known_ones(made):
     assert all(sum(row["kept"] for row in rows if row["cluster"] == name) == 1 for name in found)
     for row in made.documents:
         assert (row["cluster"] is not None) == (row["id"] in set().union(*known.values()))
-    summary = json.loads((made.output / "clusters/summary.json").read_text("utf-8"))
+    summary = json.loads((made.output / "clusters/_summary.json").read_text("utf-8"))
     assert summary["clusters"] == len(known)
     assert summary["largest"][0]["documents"] == max(map(len, known.values()))
 
 
 def test_the_search_for_near_copies_meets_what_it_should(made):
-    summary = json.loads((made.output / "clusters/summary.json").read_text("utf-8"))
+    summary = json.loads((made.output / "clusters/_summary.json").read_text("utf-8"))
     for search, similarity in (("copies", 0.7), ("split_groups", 0.5)):
         found = summary[search]
         assert found["similarity"] == similarity

@@ -189,7 +189,7 @@ def test_copies(facts, corpus):
         assert entry["members"] == [{key: value for key, value in row.items() if key != "cluster"}
                                     for row in members[:12]]
         assert entry["text"] == texts[entry["cluster"]][:1200]
-    summary = json.loads((corpus / "clusters/summary.json").read_text())
+    summary = json.loads((corpus / "clusters/_summary.json").read_text())
     assert near["search"] == {"copies": summary["copies"]}
 
 
