@@ -61,3 +61,11 @@ class RecipeConfig:
         if target and target not in names:
             raise ConfigError(f"{path}.augment.template_source: no source {target!r}; "
                               f"{suggestion(target, names)}")
+        c4 = self.filters.c4
+        if ("c4" in self.filters.rules and self.dedup.paragraphs.enabled
+                and c4.en.min_words_per_line != 0 and c4.zh.min_words_per_line != 0):
+            raise ConfigError(
+                f"{path}.dedup.paragraphs.enabled: c4 removes the empty lines between paragraphs, "
+                f"so none are left to compare; use {path}.dedup.lines, or set "
+                f"{path}.filters.c4.en.min_words_per_line or {path}.filters.c4.zh."
+                "min_words_per_line to 0")

@@ -540,6 +540,8 @@ def test_recipe_mistakes_are_named():
         ({"sources": [{**source, "inputs": [{**one, "format": "sqlite"}]}]}, r"query: must be set"),
         ({"sources": [{**source, "inputs": [{**one, "pattern": ""}]}]}, r"must not be empty"),
         ({"sources": [{"name": "s"}]}, r"sources\[0\].domain: must be set"),
+        ({"sources": [source], "filters": {"rules": ["c4"]}, "dedup": {"paragraphs": {
+            "enabled": True}}}, r"dedup.paragraphs.enabled: c4 removes the empty lines"),
     ]:
         with pytest.raises(ConfigError, match=message):
             build(RecipeConfig, values)
