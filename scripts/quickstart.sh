@@ -113,24 +113,18 @@ keep() {
     mv "$file.part" "$file"
 }
 
-# quiet COMMAND...: without the log lines of Beam's worker processes about their own start and end.
-quiet() {
-    { "$@" 2>&1 1>&4 | awk '!/^(INFO|WARNING):(__main__|root|apache_beam[a-z_.]*):/ {
-        print; fflush() }' >&2; } 4>&1
-}
-
 recipe=configs/corpus/quickstart.py
 config=configs/tiny.py
 workers=$("$PYTHON" -c 'import os; print(max(1, min(8, os.cpu_count() or 1)))')
 step "Documents: read, cleaned, deduplicated, split" $recipe corpus/manifest.json \
-    quiet python -m data_beam.prepare --config=$recipe "--output=$corpus" \
+    python -m data_beam.prepare --config=$recipe "--output=$corpus" \
     --runner=FnApiRunner --direct_running_mode=multi_processing "--direct_num_workers=$workers"
 step "Tokenizer: 8192 pieces learned from them" $config "tokenizer/tokenizer.model tokenizer/report.json" \
     python -m data_beam.train_tokenizer "--corpus=$corpus" "--output=$tokenizer" \
     --vocab_size=8192 --byte_fallback
 step "Tokens: documents as numbers, shuffled" $config \
     "tokens/train/manifest.json tokens/validation/manifest.json tokens/test/manifest.json" \
-    quiet python -m data_beam.tokenize "--corpus=$corpus" "--tokenizer=$tokenizer/tokenizer.model" \
+    python -m data_beam.tokenize "--corpus=$corpus" "--tokenizer=$tokenizer/tokenizer.model" \
     "--output=$tokens" \
     --runner=FnApiRunner --direct_running_mode=multi_processing "--direct_num_workers=$workers"
 set --
