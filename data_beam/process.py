@@ -28,7 +28,9 @@ def _process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadL
         return DeadLetter(record.origin, "extract", error.reason, error.detail)
     except NoText as error:
         return Dropped(record.origin, "extract", error.reason, error.detail)
-    is_code, language = record.format in SOURCE_CODE, ""
+    is_code = record.format in SOURCE_CODE
+    language, = (source.language for source in recipe.sources
+                 if source.name == record.origin.source)
     if is_code:
         language = "python" if record.format == "python" else language_of(record.origin.path)
         text, repairs = clean_code(text)

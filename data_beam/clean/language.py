@@ -93,7 +93,8 @@ def cld2_share(text: str, language: str) -> float | None:
 class LanguageRule:
     """Names the language of prose, and drops those that are not wanted.
 
-    Source code has the language of its format and passes by.
+    Source code has the language of its format, and passes by. Documents of a source whose language
+    the recipe names have that one, without a score.
 
     With `second_vote` the score is the mean of two: fastText's probability p of its language, and
     the share s that CLD2 finds of it (p alone where CLD2 finds none). Both near 1 is sure; p of 0.9
@@ -109,10 +110,12 @@ class LanguageRule:
     def __call__(self, document: Document) -> Document | Dropped:
         if document.is_code:
             return document
-        language, score = self._name(document.text)
+        language, score = (document.language, None) if document.language else (
+            self._name(document.text))
         allowed = self._config.languages
         if allowed and language not in allowed:
-            return Dropped(document.origin, self.stage, "other language", f"{language} {score:.4f}")
+            detail = language if score is None else f"{language} {score:.4f}"
+            return Dropped(document.origin, self.stage, "other language", detail)
         return dataclasses.replace(document, language=language, language_score=score)
 
     def _name(self, text: str) -> tuple[str, float]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from data_beam.config.languages import check_languages
 from maxlm.config.schema import ConfigError, setting
 
 FORMATS = ("text", "markdown", "html", "pdf", "epub", "jsonl", "json", "sqlite", "parquet", "warc",
@@ -67,6 +68,8 @@ class SourceConfig:
     domain: str = setting(dataclasses.MISSING, "general, domain, code or a name of your own")
     licence: str = setting(dataclasses.MISSING, "SPDX licence of the documents")
     inputs: tuple[InputConfig, ...] = setting(dataclasses.MISSING, "the files")
+    language: str = setting(
+        "", "language of all its prose, where it is known; empty finds it out for each document")
     max_bytes: int = setting(
         0, "input bytes to take at most, 0 for all; files are taken in the order of the hash of "
         "their paths until the next would pass it", minimum=0)
@@ -81,3 +84,4 @@ class SourceConfig:
                 raise ConfigError(f"{path}.{field}: must not be empty")
         if not self.inputs:
             raise ConfigError(f"{path}.inputs: at least one is needed")
+        check_languages([self.language] if self.language else [], f"{path}.language")

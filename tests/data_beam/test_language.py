@@ -2,12 +2,14 @@
 
 import re
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data_beam import beam_options, prepare
 from data_beam.clean.language import LanguageRule, cld2_share
-from data_beam.config import LanguageConfig
+from data_beam.config import InputConfig, LanguageConfig, RecipeConfig, SourceConfig
 from data_beam.records import Document, Dropped
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.filter_cases import document
@@ -127,3 +129,30 @@ def test_any_string_has_a_language(text):
 @pytest.mark.parametrize("unit", ["x", "字", "\n", "word ", "\x00", "\ufffe", "🏳️‍🌈", " "])
 def test_long_texts_take_bounded_time(unit):
     LanguageRule(LanguageConfig(second_vote="cld2"))(document(unit * (500_000 // len(unit)), ""))
+
+
+def test_a_source_may_know_its_language(tmp_path):
+    """As the recipe says, even where every model would say something else; code has its own."""
+    (tmp_path / "a.txt").write_text(TEXTS["de"] * 5, "utf-8")
+    (tmp_path / "b.py").write_text("def f(x):\n    return x + 1\n" + "print(f(1), f(2))\n" * 3)
+
+    def recipe(language: str, *keep: str) -> RecipeConfig:
+        return RecipeConfig(
+            sources=(SourceConfig("s", "general", "MIT", (
+                InputConfig(str(tmp_path), "*.txt", "text"),
+                InputConfig(str(tmp_path), "*.py", "python")), language=language),),
+            language=LanguageConfig(languages=keep), shards=1)
+
+    def made(output: str, recipe: RecipeConfig) -> dict[str, tuple[str, float | None]]:
+        prepare.prepare(recipe, str(tmp_path / output), beam_options.pipeline_options([]))
+        rows = pq.read_table(tmp_path / output / "documents").to_pylist()
+        return {row["path"]: (row["language"], row["language_score"]) for row in rows}
+
+    assert made("en", recipe("en")) == {"a.txt": ("en", None), "b.py": ("python", None)}
+    found = made("found", recipe(""))
+    assert found["a.txt"][0] == "de" and found["a.txt"][1] > 0.9
+    assert made("dropped", recipe("en", "zh")).keys() == {"b.py"}
+    with pytest.raises(ConfigError, match=r"sources\[0\].language: 'eng' is no language code"):
+        build(RecipeConfig, {"sources": [{
+            "name": "s", "domain": "d", "licence": "l", "language": "eng",
+            "inputs": [{"root": "/r", "pattern": "*", "format": "text"}]}]})

@@ -209,7 +209,7 @@ def test_the_columns_are_those_of_the_format(made):
 
 def test_what_fails_on_a_record_makes_it_a_dead_letter(made):
     """Half a surrogate pair has no UTF-8, so no hash, unless mojibake is repaired."""
-    record = Record(Origin("s", "p", 2), "half a pair \ud83d of it", "jsonl", "d", "MIT", "", "")
+    record = Record(Origin("pages", "p", 2), "half a pair \ud83d of it", "jsonl", "d", "MIT", "", "")
     careless = dataclasses.replace(made[0], clean=CleanConfig(fix_mojibake=False))
     outcome = process(record, careless)
     assert isinstance(outcome, DeadLetter)
