@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import (
+    DirectOptions,
     PipelineOptions,
     StandardOptions,
     WorkerOptions,
@@ -61,6 +62,9 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
         create_runner(standard.runner)
     except (ValueError, ImportError, AttributeError) as error:
         raise ConfigError(f"--runner={standard.runner}: {error}") from None
+    number = options.view_as(DirectOptions).direct_num_workers
+    if number < 0:
+        raise ConfigError(f"--direct_num_workers={number}: must be 0 (one a core) or more")
     workers = options.view_as(WorkerOptions)
     if workers.default_sdk_harness_log_level is None:  # Beam's INFO tells of its own start and end.
         workers.default_sdk_harness_log_level = "WARNING"

@@ -46,37 +46,43 @@ _OWN_FILES = re.compile(
     rf"(?:stages/\w+/)?(?:{_SHARDS})|stages/\w+/manifest\.json|report\.(?:html|json)")
 
 
-def _already_done(output: str, identity: dict[str, Any]) -> bool:
+def _difference(existing: dict[str, Any], identity: dict[str, Any]) -> str | None:
+    """What tells the corpus of one manifest from that of this run, or None."""
+    if existing["recipe_sha256"] != identity["recipe_sha256"]:
+        changed = [key for key in identity["recipe"]
+                   if existing["recipe"].get(key) != identity["recipe"][key]]
+        return f"holds a corpus of another recipe (it differs in {', '.join(changed)})"
+    if existing["inputs"] != identity["inputs"]:
+        now, then = identity["inputs"], existing["inputs"]
+        return (f"was made from other files (now {now['files']} of {now['bytes']:,} bytes, then "
+                f"{then['files']} of {then['bytes']:,}, or some were modified since)")
+    return next((f"was made with another {path}" for path, digest in identity["loaded"].items()
+                 if existing["loaded"].get(path) != digest), None)
+
+
+def _already_done(output: str, identity: dict[str, Any], replace: bool) -> bool:
     """Whether `output` holds the corpus of this recipe and these files.
 
     Raises:
-      ConfigError: it holds another corpus, or this one in part.
+      ConfigError: it holds another corpus that is not to be replaced, or this one in part.
     """
     existing = manifest.read(output)
     if existing is None:
         return False
-    if existing["recipe_sha256"] != identity["recipe_sha256"]:
-        changed = [key for key in identity["recipe"]
-                   if existing["recipe"].get(key) != identity["recipe"][key]]
-        raise ConfigError(f"--output: {output} holds a corpus of another recipe (it differs in "
-                          f"{', '.join(changed)}); choose another --output or remove it")
-    if existing["inputs"] != identity["inputs"]:
-        now, then = identity["inputs"], existing["inputs"]
-        raise ConfigError(
-            f"--output: {output} was made from other files (now {now['files']} of {now['bytes']:,} "
-            f"bytes, then {then['files']} of {then['bytes']:,}, or some were modified since); "
-            "choose another --output or remove it")
-    for path, digest in identity["loaded"].items():
-        if existing["loaded"].get(path) != digest:
-            raise ConfigError(f"--output: {output} was made with another {path}; choose another "
-                              "--output or remove it")
-    output_folder.check_whole(output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
-    return True
+    difference = _difference(existing, identity)
+    if difference is None:
+        output_folder.check_whole(output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
+        return True
+    if not replace:
+        raise ConfigError(f"--output: {output} {difference}; choose another --output, or add "
+                          "--replace to make this one anew")
+    output_folder.reopen(output, COMMAND, _OWN_FILES, manifest.NAME)
+    return False
 
 
 def prepare(recipe: RecipeConfig, output: str, options: Any,
-            stages: Sequence[str] = ledger.STAGES, keep_stages: bool = False
-            ) -> dict[str, Any] | None:
+            stages: Sequence[str] = ledger.STAGES, keep_stages: bool = False,
+            replace: bool = False) -> dict[str, Any] | None:
     """Makes the corpus unless it is there.
 
     Args:
@@ -85,6 +91,8 @@ def prepare(recipe: RecipeConfig, output: str, options: Any,
       options: Beam pipeline options.
       stages: the ones to run; those before them must be done.
       keep_stages: leave what the stages hand to each other when the corpus is whole.
+      replace: a corpus of another recipe or other files makes room for this one; its stages that
+        were kept are used where they still hold.
 
     Returns:
       The manifest of the corpus, or None if `stages` ends before it is whole.
@@ -94,13 +102,13 @@ def prepare(recipe: RecipeConfig, output: str, options: Any,
         is being written by another run; a full disk; a stage that another one needs first.
     """
     with output_folder.exclusive(output) as path:
-        return _prepare(recipe, path, options, stages, keep_stages)
+        return _prepare(recipe, path, options, stages, keep_stages, replace)
 
 
 def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[str],
-             keep_stages: bool) -> dict[str, Any] | None:
+             keep_stages: bool, replace: bool) -> dict[str, Any] | None:
     listing = list_files(recipe)
-    if _already_done(output, manifest.identity(recipe, listing)):
+    if _already_done(output, manifest.identity(recipe, listing), replace):
         _finish(output, keep_stages)
         print(f"{output} is whole and of this recipe: nothing to do")
         result = manifest.read(output)
@@ -190,6 +198,9 @@ def main(argv: Sequence[str]) -> int:
                         "(default: %(default)s)")
     parser.add_argument("--keep_stages", action="store_true",
                         help="leave CORPUS/stages, what they hand to each other, at the end")
+    parser.add_argument("--replace", action="store_true",
+                        help="if the folder holds a corpus of another recipe or of other files, "
+                        "make it anew, from the stages that were kept where they still hold")
     parser.add_argument("--dry_run", action="store_true",
                         help="write nothing: print the plan, and what the rules would decide on "
                         f"{preview.DOCUMENTS} documents")
@@ -201,7 +212,8 @@ def main(argv: Sequence[str]) -> int:
     if arguments.dry_run:
         preview.show(recipe, arguments.output)
         return 0
-    result = prepare(recipe, arguments.output, options, stages, arguments.keep_stages)
+    result = prepare(recipe, arguments.output, options, stages, arguments.keep_stages,
+                     arguments.replace)
     if result is None:
         print(f"{', '.join(stages)}: done; {arguments.output} is no whole corpus yet")
         return 0

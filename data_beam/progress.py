@@ -113,14 +113,19 @@ def _total(ends: dict[str, dict[str, int]]) -> int:
 
 
 def summary(manifest: dict[str, Any]) -> str:
-    """Table by source: read = kept + dropped + dead letters, with the reasons below."""
-    heading = ("source", "domain", "read", "kept", "dropped", "dead", "MB of text", "languages")
+    """Table by source: read (+ made) = kept + dropped + dead letters, with the reasons below.
+
+    The column `made`, of documents that augmentation makes, is there if there are any.
+    """
+    heading = ("source", "domain", "read", "made", "kept", "dropped", "dead", "MB of text",
+               "languages")
     rows: list[tuple[str, ...]] = [heading]
     reasons = []
     for name, counts in manifest["sources"].items():
         languages = sorted(counts["languages"].items(), key=lambda item: (-item[1], item[0]))
-        rows.append((name, counts["domain"], f"{counts['read']:,}", f"{counts['kept']:,}",
-                     f"{_total(counts['dropped']):,}", f"{_total(counts['dead_letters']):,}",
+        rows.append((name, counts["domain"], f"{counts['read']:,}", f"{counts['augmented']:,}",
+                     f"{counts['kept']:,}", f"{_total(counts['dropped']):,}",
+                     f"{_total(counts['dead_letters']):,}",
                      f"{counts['bytes'] / 1e6:.2f}",
                      ", ".join(language for language, _ in languages[:3])))
         for kind in ("dropped", "dead_letters"):
@@ -128,12 +133,15 @@ def summary(manifest: dict[str, Any]) -> str:
                         for stage, ends in counts[kind].items()
                         for reason, count in ends.items()]
     total = manifest["total"]
-    rows.append(("total", "", f"{total['read']:,}", f"{total['kept']:,}", f"{total['dropped']:,}",
-                 f"{total['dead_letters']:,}", f"{total['bytes'] / 1e6:.2f}", ""))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(heading))]
+    rows.append(("total", "", f"{total['read']:,}", f"{total['augmented']:,}",
+                 f"{total['kept']:,}", f"{total['dropped']:,}", f"{total['dead_letters']:,}",
+                 f"{total['bytes'] / 1e6:.2f}", ""))
+    if not total["augmented"]:
+        rows = [row[:3] + row[4:] for row in rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for entry in rows:
-        cells = [cell.rjust(width) if 2 <= i <= 6 else cell.ljust(width)
+        cells = [cell.rjust(width) if 2 <= i <= len(widths) - 2 else cell.ljust(width)
                  for i, (cell, width) in enumerate(zip(entry, widths, strict=True))]
         lines.append("  ".join(cells).rstrip())
     lines.insert(1, "  ".join("-" * width for width in widths))

@@ -104,9 +104,7 @@ def begin(output: str, command: str, own: re.Pattern[str],
     files.remove(left)
     if not marked:
         files.make_folder(temporary)
-        with FileSystems.create(marker, compression_type=files.CompressionTypes.UNCOMPRESSED
-                                ) as handle:
-            handle.write(f"{command}\n".encode())
+        _mark(temporary, command)
     return temporary
 
 
@@ -131,6 +129,36 @@ def scratch(output: str, command: str) -> Iterator[str]:
         yield temporary
     finally:
         files.remove_folder(temporary)
+
+
+def reopen(output: str, command: str, own: re.Pattern[str], manifest: str) -> None:
+    """Makes of a whole output one that a run of `command` began, so that `begin` clears it.
+
+    Args:
+      output: the folder.
+      command: name of the command.
+      own: what the command writes beside the manifest.
+      manifest: name of the file whose presence means that the output is whole; it is deleted.
+
+    Raises:
+      ConfigError: the folder holds files of something else too. Nothing was deleted.
+    """
+    root = output.rstrip("/") + "/"
+    for entry in files.match(output, "**"):
+        name = entry.path[len(root):]
+        if name != manifest and not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
+            raise ConfigError(f"--output: {output} holds files of something else too ({name}); "
+                              "choose a new or an empty folder")
+    temporary = FileSystems.join(output, files.TEMPORARY)
+    files.make_folder(temporary)
+    _mark(temporary, command)
+    files.remove([FileSystems.join(output, manifest)])
+
+
+def _mark(temporary: str, command: str) -> None:
+    with FileSystems.create(FileSystems.join(temporary, _MARKER),
+                            compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
+        handle.write(f"{command}\n".encode())
 
 
 def finish(output: str, command: str) -> None:

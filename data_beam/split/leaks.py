@@ -14,7 +14,7 @@ import numpy as np
 from data_beam.dedup import minhash
 from data_beam.dedup.shingles import distinct, jaccard, shingles
 
-COLUMNS = ["id", "split", "source", "path", "sha256", "text"]
+COLUMNS = ["id", "split", "source", "path", "record", "sha256", "text"]
 _FINDING = 0.999
 
 
@@ -24,16 +24,16 @@ class Leak:
 
     Attributes:
       similarity: exact Jaccard similarity of their shingles; 1 for equal texts.
-      first, second: id, split, source and path, in order of ids.
+      first, second: id, split, source, path and record number, in order of ids.
     """
 
     similarity: float
-    first: dict[str, str]
-    second: dict[str, str]
+    first: dict[str, Any]
+    second: dict[str, Any]
 
 
-def _about(row: dict[str, Any]) -> dict[str, str]:
-    return {name: row[name] for name in ("id", "split", "source", "path")}
+def _about(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in ("id", "split", "source", "path", "record")}
 
 
 class LeakFinder:
@@ -54,7 +54,7 @@ class LeakFinder:
         self._threshold = threshold
         self._sizes = word_ngram, character_ngram
         self.bands, self.rows = minhash.choose_bands(threshold, permutations, _FINDING)
-        self._held: list[dict[str, str]] = []
+        self._held: list[dict[str, Any]] = []
         self._shingles: list[np.ndarray] = []
         self._by_sha256: dict[str, list[int]] = {}
         keys: list[list[int]] = []
@@ -101,7 +101,7 @@ class LeakFinder:
                 yield Leak(similarity, *pair)
 
     @staticmethod
-    def _another(held: dict[str, str], row: dict[str, Any]) -> bool:
+    def _another(held: dict[str, Any], row: dict[str, Any]) -> bool:
         if held["split"] == row["split"]:
             return False
         return row["split"] == "train" or held["id"] < row["id"]

@@ -47,9 +47,9 @@ def texts(han: bool) -> list[str]:
     return [("" if han else " ").join(copy) for copy in made]
 
 
-def row(number: int, text: str, split: str) -> dict[str, str]:
-    return {"id": f"{number:032x}", "split": split, "source": "s", "path": "p", "text": text,
-            "sha256": f"of {text}"}
+def row(number: int, text: str, split: str) -> dict:
+    return {"id": f"{number:032x}", "split": split, "source": "s", "path": "p", "record": number,
+            "text": text, "sha256": f"of {text}"}
 
 
 @pytest.mark.parametrize("han", [False, True], ids=["words", "chinese"])

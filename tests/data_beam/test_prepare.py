@@ -209,7 +209,8 @@ def test_the_columns_are_those_of_the_format(made):
 
 def test_what_fails_on_a_record_makes_it_a_dead_letter(made):
     """Half a surrogate pair has no UTF-8, so no hash, unless mojibake is repaired."""
-    record = Record(Origin("pages", "p", 2), "half a pair \ud83d of it", "jsonl", "d", "MIT", "", "")
+    record = Record(Origin("pages", "p", 2), "half a pair \ud83d of it", "jsonl", "d", "MIT", "",
+                    "")
     careless = dataclasses.replace(made[0], clean=CleanConfig(fix_mojibake=False))
     outcome = process(record, careless)
     assert isinstance(outcome, DeadLetter)
@@ -324,6 +325,32 @@ def test_another_recipe_or_other_files_on_an_old_output_are_refused(made, tmp_pa
     (tmp_path / "raw/b.txt").write_text(PROSE)
     with pytest.raises(ConfigError, match=r"other files \(now 2 of .* bytes, then 1 of"):
         run(small, tmp_path / "out")
+
+
+def test_a_corpus_is_replaced_on_request_from_the_stages_that_hold(made, tmp_path, capsys):
+    recipe, _, _ = made
+    options = beam_options.pipeline_options([])
+    out = str(tmp_path / "out")
+    prepare.prepare(recipe, out, options, keep_stages=True)
+    other = dataclasses.replace(recipe, filters=FilterConfig(min_characters=90))
+    with pytest.raises(ConfigError, match=r"it differs in filters.*or add --replace"):
+        prepare.prepare(other, out, options)
+
+    note = tmp_path / "out/documents/notes.txt"
+    note.write_text("precious")
+    before = contents(tmp_path / "out")
+    with pytest.raises(ConfigError, match=r"something else too \(documents/notes.txt\)"):
+        prepare.prepare(other, out, options, replace=True)
+    assert contents(tmp_path / "out") == before
+    note.unlink()
+
+    capsys.readouterr()
+    replaced = prepare.prepare(other, out, options, replace=True)
+    assert "extract: done before" in (shown := capsys.readouterr().out)
+    assert "filter: done before" not in shown
+    assert replaced == run(other, tmp_path / "fresh")
+    assert contents(tmp_path / "out") == contents(tmp_path / "fresh")
+    assert prepare.prepare(other, out, options, replace=True) == replaced  # nothing to do
 
 
 def test_another_evaluation_file_on_an_old_output_is_refused(tmp_path):
@@ -514,6 +541,8 @@ def test_mistakes_on_the_command_line_are_one_line(tmp_path):
         ((*good, "--direct_num_worker=2"), r"did you mean '--direct_num_workers'"),
         ((*good, "--runner=Foo"), r"--runner=Foo: Unexpected pipeline runner"),
         ((*good, "--direct_num_workers=two"), r"--direct_num_workers: invalid int value: 'two'"),
+        ((*good, "--direct_num_workers=-3"), r"--direct_num_workers=-3: must be 0 .* or more"),
+        ((*good, "--direct_running_mode=many"), r"direct_running_mode: invalid choice: 'many'"),
         ((*good, "--config.shard=2"), r"config.shard: no such field; did you mean 'shards'"),
         ((*good, "--config.shards=0"), r"config.shards: must be at least 1, got 0"),
         ((*good, "--config.clean.normalization=NFX"), r"is not one of NFC, NFKC, none"),

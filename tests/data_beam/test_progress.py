@@ -20,12 +20,13 @@ def test_the_line_adds_up_what_the_workers_have_done(tmp_path):
 
 
 def test_the_table_shows_the_conservation_law():
-    counts = {"domain": "general", "read": 1234, "kept": 1200,
+    counts = {"domain": "general", "read": 1234, "kept": 1200, "augmented": 0,
               "dropped": {"filter": {"too short": 30}},
               "dead_letters": {"read": {"invalid JSON": 4}}, "bytes": 2_500_000,
               "languages": {"de": 1, "en": 1100, "zh": 90, "fr": 9}}
     manifest = {"sources": {"web": counts}, "total": {
-        "read": 1234, "kept": 1200, "dropped": 30, "dead_letters": 4, "bytes": 2_500_000}}
+        "read": 1234, "kept": 1200, "dropped": 30, "dead_letters": 4, "bytes": 2_500_000,
+        "augmented": 0}}
     heading, _, row, total, *reasons = summary(manifest).splitlines()
     assert heading.split() == ["source", "domain", "read", "kept", "dropped", "dead", "MB", "of",
                                "text", "languages"]
@@ -34,6 +35,12 @@ def test_the_table_shows_the_conservation_law():
     assert total.split() == ["total", "1,234", "1,200", "30", "4", "2.50"]
     assert reasons == ["  web: dropped, filter, too short: 30",
                        "  web: dead letters, read, invalid JSON: 4"]
+    counts["augmented"] = manifest["total"]["augmented"] = 100
+    counts["kept"] = manifest["total"]["kept"] = 1300
+    heading, _, row, total, *_ = summary(manifest).splitlines()
+    assert heading.split()[2:5] == ["read", "made", "kept"]
+    assert row.split()[2:7] == ["1,234", "100", "1,300", "30", "4"]
+    assert total.split() == ["total", "1,234", "100", "1,300", "30", "4", "2.50"]
 
 
 def test_a_stage_that_reads_its_documents_several_times(tmp_path):
