@@ -68,6 +68,9 @@ class Reading:
     def from_item(self, number: int, item: Any, raw: bytes | None) -> Read:
         """A record of a JSON value or a row: a text, or a table with the input's fields.
 
+        The text must be there. Where a licence, domain or URL is null, blank or not there, the
+        input's or the source's stands; one that is no text is a dead letter.
+
         Args:
           number: of the record.
           item: the value.
@@ -75,14 +78,17 @@ class Reading:
         """
         names = field_names(self.config)
         values = {"text": "", "licence": self.licence, "domain": self.source.domain, "url": ""}
-        if isinstance(item, str) and len(names) == 1:
+        if isinstance(item, str):
             values["text"] = item
         elif isinstance(item, dict):
             for key, name in names.items():
-                if not isinstance(item.get(name), str):
+                value = item.get(name)
+                if isinstance(value, str):
+                    if key == "text" or value.strip():
+                        values[key] = value
+                elif value is not None or key == "text":
                     return self.dead(number, "missing field", f"{name!r} is "
                                      f"{'not a text' if name in item else 'not there'}")
-                values[key] = item[name]
         else:
             return self.dead(number, "missing field",
                              f"a {type(item).__name__} has no field {names['text']!r}")

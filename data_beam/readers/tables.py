@@ -115,14 +115,18 @@ def _values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     return column.cast(pa.large_binary()).to_pylist()
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def _may_be_text(kind: pa.DataType) -> bool:
+    """Whether the values are texts, or null all of them."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)
 
 
 def parquet(reading: Reading) -> Iterator[Read]:
     """The rows of a Parquet file, one row group after the other; only the fields named are read.
+
+    A file may lack the columns of licence, domain and URL, as a record may lack those fields. One
+    that has them in another type than text, or no text, is one dead letter.
 
     A row group that is damaged costs its own rows, and the file is a dead letter for it.
     """
@@ -136,9 +140,11 @@ def parquet(reading: Reading) -> Iterator[Read]:
         except (pa.ArrowException, OSError) as error:
             yield reading.dead(None, "invalid Parquet", str(error))
             return
-        for name in wanted:
+        for name in tuple(wanted):
             found = schema.names.count(name)
-            if found != 1 or not _is_text(schema.field(name).type):
+            if found == 0 and name != names["text"]:
+                wanted.remove(name)
+            elif found != 1 or not _may_be_text(schema.field(name).type):
                 what = "not there" if not found else "there twice" if found > 1 else \
                     f"no text but {schema.field(name).type}"
                 yield reading.dead(None, "missing field", f"{name!r} is {what}")

@@ -33,6 +33,9 @@ def source(root, pattern="*", format="jsonl", **fields) -> SourceConfig:
                         (InputConfig(str(root), pattern, format, **fields),))
 
 
+RECIPE = RecipeConfig(sources=(source("raw"),))
+
+
 def read(root, limit: int = LIMIT, **fields) -> list:
     config = source(root, **fields)
     return [item for file in list_files(RecipeConfig(sources=(config,)))
@@ -101,14 +104,74 @@ def test_half_a_gzip_gives_its_good_lines_and_reports_the_file(tmp_path):
     assert last.reason == "truncated gzip" and "damaged" in last.detail
 
 
-def test_fields_of_a_record_are_mapped(tmp_path):
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, [
-        {"body": "t", "rights": "CC-BY-4.0", "field": "law", "link": "https://e.org/1"},
-        {"body": "t", "field": "law", "link": "https://e.org/2"}])))
-    first, second = read(tmp_path, text_field="body", licence_field="rights", domain_field="field",
-                         url_field="link")
-    assert (first.licence, first.domain, first.url) == ("CC-BY-4.0", "law", "https://e.org/1")
-    assert isinstance(second, DeadLetter) and "'rights' is not there" in second.detail
+FIELDS = {"text_field": "body", "licence_field": "rights", "domain_field": "field",
+          "url_field": "link"}
+FULL = {"body": "t", "rights": "CC-BY-4.0", "field": "law", "link": "https://e.org/1"}
+MAPPED = ("CC-BY-4.0", "law", "https://e.org/1")
+
+
+def write_rows(folder, format: str, rows: list[dict]) -> dict:
+    """Writes rows in a format with fields; what an input of them needs besides."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if format == "jsonl":
+        (folder / "a").write_text("\n".join(map(json.dumps, rows)))
+    elif format == "json":
+        (folder / "a").write_text(json.dumps(rows))
+    elif format == "parquet":
+        pyarrow.parquet.write_table(
+            pa.table({name: [row.get(name) for row in rows] for name in names}), folder / "a")
+    else:
+        (folder / "a").unlink(missing_ok=True)
+        with sqlite3.connect(folder / "a") as connection:
+            connection.execute(f"CREATE TABLE t ({', '.join(names)})")
+            connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(names))})",
+                                   [tuple(row.get(name) for name in names) for row in rows])
+        connection.close()
+        return {"format": format, "query": "SELECT * FROM t ORDER BY rowid"}
+    return {"format": format}
+
+
+@pytest.mark.parametrize("format", ["jsonl", "json", "sqlite", "parquet"])
+def test_a_record_without_licence_domain_or_url_has_those_of_its_input_or_source(tmp_path, format):
+    fallback = {"rights": "CC0-1.0", "field": "general", "link": ""}
+    rows = [FULL]
+    for name in fallback:
+        rows += [{**FULL, name: None}, {**FULL, name: ""}, {**FULL, name: " \n\u3000"},
+                 {key: value for key, value in FULL.items() if key != name}]
+    items = read(tmp_path, **FIELDS, **write_rows(tmp_path, format, rows))
+    assert {type(item) for item in items} == {Record}
+    assert [(item.licence, item.domain, item.url) for item in items] == [MAPPED] + [
+        tuple(fallback[key] if key == name else FULL[key] for key in fallback)
+        for name in fallback for _ in range(4)]
+    items = read(tmp_path, licence="MIT", **FIELDS, **write_rows(tmp_path, format, rows))
+    assert [item.licence for item in items[:5]] == ["CC-BY-4.0"] + ["MIT"] * 4
+    # A whole file without them, too.
+    one, = read(tmp_path, **FIELDS, **write_rows(tmp_path, format, [{"body": "茶"}]))
+    assert (one.text, one.licence, one.domain, one.url) == ("茶", *fallback.values())
+    one, = read(tmp_path, **FIELDS, **write_rows(tmp_path, format, [{**FULL, "rights": None}]))
+    assert (one.licence, one.url) == ("CC0-1.0", "https://e.org/1")  # null all the way down
+    for row in ({**FULL, "body": None}, {"rights": "MIT"}):  # the text must be there
+        one, = read(tmp_path, **FIELDS, **write_rows(tmp_path, format, [row]))
+        assert (type(one), one.reason) == (DeadLetter, "missing field") and "'body'" in one.detail
+
+
+@pytest.mark.parametrize("format", ["jsonl", "json", "sqlite"])
+@pytest.mark.parametrize("name", ["rights", "field", "link"])
+def test_a_licence_domain_or_url_that_is_no_text_costs_its_record(tmp_path, format, name):
+    wrong = (7, 0, 1.5) if format == "sqlite" else (7, 0, False, ["MIT"], [], {"a": "MIT"})
+    rows = [FULL, *({**FULL, name: value} for value in wrong), FULL]
+    items = read(tmp_path, **FIELDS, **write_rows(tmp_path, format, rows))
+    assert ends(items) == [("Record", 1, "t"), *(
+        ("DeadLetter", number, "missing field") for number in range(2, len(wrong) + 2)),
+        ("Record", len(wrong) + 2, "t")]
+    assert items[1].detail == f"{name!r} is not a text"
+
+
+def test_a_bare_text_has_no_fields_and_needs_none_but_itself(tmp_path):
+    (tmp_path / "a").write_text('"a bare text"')
+    item, = read(tmp_path, **FIELDS)
+    assert (item.text, item.licence, item.domain, item.url) == (
+        "a bare text", "CC0-1.0", "general", "")
 
 
 def test_json_array(tmp_path):
@@ -207,11 +270,11 @@ def test_parquet_fields_are_mapped_and_missing_ones_named(tmp_path):
     pyarrow.parquet.write_table(pa.table({
         "body": ["t", "t"], "rights": ["CC-BY-4.0", "MIT"], "field": ["law", "law"],
         "link": ["https://e.org/1", None], "n": [1, 2]}), tmp_path / "a.parquet")
-    fields = {"text_field": "body", "licence_field": "rights", "domain_field": "field",
-              "url_field": "link"}
-    first, second = read(tmp_path, format="parquet", **fields)
-    assert (first.licence, first.domain, first.url) == ("CC-BY-4.0", "law", "https://e.org/1")
-    assert isinstance(second, DeadLetter) and "'link' is not a text" in second.detail
+    first, second = read(tmp_path, format="parquet", **FIELDS)
+    assert (first.licence, first.domain, first.url) == MAPPED
+    assert (second.licence, second.url) == ("MIT", "")
+    dead, = read(tmp_path, format="parquet", text_field="body", licence_field="n")
+    assert (dead.reason, dead.detail) == ("missing field", "'n' is no text but int64")
     for name, words in (("gone", "'gone' is not there"), ("n", "'n' is no text but int64")):
         dead, = read(tmp_path, format="parquet", text_field=name)
         assert (dead.reason, dead.origin.record) == ("missing field", None)
@@ -275,7 +338,7 @@ def test_a_code_tree(tmp_path):
     assert kinds["LICENSE"].reason == "no known language" and kinds["LICENSE"].detail == "LICENSE"
     assert isinstance(kinds["LICENSE"], Dropped)
     assert kinds["z.js"].reason == "binary content"
-    documents = {path: process(item, RecipeConfig()) for path, item in kinds.items()
+    documents = {path: process(item, RECIPE) for path, item in kinds.items()
                  if isinstance(item, Record)}
     assert all(isinstance(d, Document) and d.is_code for d in documents.values())
     assert {path: d.language for path, d in documents.items()} == {
@@ -315,7 +378,7 @@ GOOD = {
 def process_all(folder, format) -> list:
     """Every end of a folder's files, read and extracted."""
     query = {"query": "SELECT 1 AS text ORDER BY 1"} if format == "sqlite" else {}
-    return [process(item, RecipeConfig()) if isinstance(item, Record) else item
+    return [process(item, RECIPE) if isinstance(item, Record) else item
             for item in read(folder, 10 * LIMIT, format=format, **query)]
 
 

@@ -171,7 +171,8 @@ def test_files_without_documents(tmp_path, data, end):
 
 def test_a_page_becomes_a_document(tmp_path):
     record_, = read(tmp_path, response(PAGE.encode(), "http://e.org/1"))
-    document = process(record_, RecipeConfig())
+    document = process(record_, RecipeConfig(sources=(SourceConfig("s", "general", "CC0-1.0", (
+        InputConfig("raw", "*", "warc"),)),)))
     assert isinstance(document, Document)
     assert document.text == "茶的历史 and more" and document.url == "http://e.org/1"
     dropped, = read(tmp_path, response(b"x", status="301 Moved"))
