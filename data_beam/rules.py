@@ -52,6 +52,18 @@ def make_rules(recipe: RecipeConfig) -> list[Rule]:
         *make_rule_sets(recipe.filters),
         *([PerplexityRule(recipe.perplexity)] if recipe.perplexity.models else []),
         *([QualityRule(recipe.quality)] if recipe.quality.model else []),
+        *make_rules_for_made(recipe),
+    ]
+
+
+def make_rules_for_made(recipe: RecipeConfig) -> list[Rule]:
+    """Of these rules the last ones, which documents made by augmentation must pass too: what must
+    not be in a corpus at all may come from a table of facts, a dictionary or a translator.
+
+    Raises:
+      ConfigError: as `make_rules`.
+    """
+    return [
         *([SafetyRule(recipe.safety)] if recipe.safety.is_on else []),
         *([DecontaminateRule(recipe.decontaminate)] if recipe.decontaminate.sets else []),
         *([PrivacyRule(recipe.privacy)] if recipe.privacy.enabled else []),

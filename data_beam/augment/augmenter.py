@@ -11,14 +11,17 @@ from data_beam.augment.templates import Generated, generate
 from data_beam.config import SourceConfig
 from data_beam.config.augment import AugmentConfig
 from data_beam.records import DeadLetter, Document, text_sha256
+from data_beam.sinks.documents import corpus_row
 
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """A document that could be made: its id, and the most characters that it will have."""
+    """A document that could be made: its id, the most characters that it will have, and its row
+    unless a translator has to be asked for it."""
 
     id: str
     characters: int
+    row: dict[str, Any] | None = None
 
 
 def made_id(original: str, kind: str, number: int) -> str:
@@ -50,8 +53,9 @@ class Augmenter:
 
     def planned(self, document: Document) -> Iterator[Planned]:
         """What could be made of a training document, without asking the translator."""
-        for id, text, _ in self._by_synonyms(document):
-            yield Planned(id, len(text))
+        row = corpus_row(document, "train")
+        for id, text, count in self._by_synonyms(document):
+            yield Planned(id, len(text), _row(row, id, text, f"augment:synonyms={count}"))
         if self._translate is not None and not document.is_code:
             yield Planned(made_id(document.origin.id, "back_translation", 1),
                           int(MAX_RATIO * len(document.text)))

@@ -1,6 +1,8 @@
 """What augmentation adds in stage `finish`: first how much could be made of each source is summed
-up, then each shard makes what fits under the cap."""
+up, then each shard makes what fits under the cap. What is made passes the rules on safety,
+evaluation sets and personal data before it is counted or written."""
 
+import dataclasses
 import hashlib
 import heapq
 import json
@@ -12,9 +14,12 @@ from apache_beam.io.filesystems import FileSystems
 
 from data_beam.augment import share
 from data_beam.augment.augmenter import Augmenter, TemplateDocuments
+from data_beam.augment.back_translation import MAX_RATIO
 from data_beam.config import RecipeConfig
-from data_beam.records import DeadLetter, Document
-from data_beam.sinks import documents, files
+from data_beam.privacy.rule import PrivacyRule
+from data_beam.records import DeadLetter, Document, Dropped, Origin
+from data_beam.rules import judge, make_rules_for_made
+from data_beam.sinks import documents, files, leftovers
 from data_beam.split.content_hash import split_of
 from data_beam.stages.context import Context, Place, shard_numbers
 from maxlm.config.schema import ConfigError
@@ -54,6 +59,8 @@ def check(recipe: RecipeConfig) -> None:
     """
     Augmenter(recipe.augment)
     TemplateDocuments(recipe.augment, recipe.sources)
+    if recipe.augment.enabled:
+        make_rules_for_made(recipe)
 
 
 class Making:
@@ -65,14 +72,55 @@ class Making:
 
     Attributes:
       failed: what the last call of `rows` could not make.
+      dropped: rows (of the output of that name) of what it made and a rule left out; their ids are
+        those of the made documents.
     """
 
     failed: list[DeadLetter]
+    dropped: list[dict[str, Any]]
 
     def __init__(self, recipe: RecipeConfig, place: Place):
         self._recipe, self._place = recipe, place
         self._augmenter = Augmenter(recipe.augment)
         self._templates = TemplateDocuments(recipe.augment, recipe.sources)
+        self._rules = make_rules_for_made(recipe) if recipe.augment.enabled else []
+        privacy = [rule for rule in self._rules if isinstance(rule, PrivacyRule)]
+        self._shown = privacy[0].masked if privacy else str
+
+    def _judged(self, origin: Origin, row: dict[str, Any]
+                ) -> dict[str, Any] | Dropped | DeadLetter:
+        """The row of a made document as the rules leave it, or why they do not.
+
+        Args:
+          origin: of what it was made from.
+          row: its row in the corpus.
+        """
+        document = Document(
+            origin, row["text"], row["domain"], row["licence"], "", row["language"],
+            row["language_score"], row["sha256"], row["bytes_sha256"], tuple(row["transforms"]),
+            scores=dict(row["scores"]))
+        ends = [outcome for _, outcome in judge(document, self._rules)]
+        outcome = ends[-1] if ends else document  # a recipe may turn none of the rules on
+        if not isinstance(outcome, Document):
+            return dataclasses.replace(outcome, detail=self._shown(outcome.detail))
+        return {**row, "text": outcome.text, "sha256": outcome.sha256,
+                "transforms": list(outcome.transforms), "scores": sorted(outcome.scores.items())}
+
+    def _kept(self, origin: Origin, row: dict[str, Any]) -> dict[str, Any] | None:
+        """The same, or None when it is noted in `dropped` or `failed`."""
+        outcome = self._judged(origin, row)
+        if isinstance(outcome, dict):
+            return outcome
+        if isinstance(outcome, Dropped):
+            self.dropped.append({**leftovers.row(outcome), "id": row["id"]})
+        else:
+            self.failed.append(outcome)
+        return None
+
+    def _characters(self, origin: Origin, row: dict[str, Any]) -> int:
+        """Of a made document as it would be written; none that the rules leave out has any."""
+        outcome = self._judged(origin, row)
+        return len(outcome["text"]) if isinstance(outcome, dict) else 0
 
     def _template_rows(self, shard: int) -> Iterator[dict[str, Any]]:
         for row in self._templates.rows():
@@ -92,15 +140,18 @@ class Making:
             if split(document, self._recipe) == "train":
                 add(document.origin.source, _OWN, len(document.text))
                 for planned in self._augmenter.planned(document):
-                    add(document.origin.source, share.bucket(planned.id), planned.characters)
+                    add(document.origin.source, share.bucket(planned.id),
+                        planned.characters if planned.row is None else
+                        self._characters(document.origin, planned.row))
         for row in self._template_rows(shard):
-            add(row["source"], share.bucket(row["id"]), len(row["text"]))
+            add(row["source"], share.bucket(row["id"]),
+                self._characters(_template_origin(row), row))
         return found
 
     def rows(self, shard: int, own: Iterable[tuple[Document, dict[str, Any]]],
              buckets: dict[str, frozenset[int]]) -> Iterator[dict[str, Any]]:
         """Rows of the shard in the order of ids: its documents, and what is made. What could not
-        be made is in `failed` then.
+        be made is in `failed` then, what was and must not be written in `dropped`.
 
         Args:
           shard: number.
@@ -114,14 +165,29 @@ class Making:
                     for made in self._augmenter.made(document, row, buckets[row["source"]]):
                         if isinstance(made, DeadLetter):
                             self.failed.append(made)
-                        else:
-                            group.append(made)
+                            continue
+                        kept = self._kept(document.origin, made)
+                        if kept is not None and _adds(kept, document):
+                            group.append(kept)
                 yield from sorted(group, key=_id)
 
-        self.failed: list[DeadLetter] = []
-        templates = (row for row in self._template_rows(shard)
-                     if share.bucket(row["id"]) in buckets[row["source"]])
+        self.failed, self.dropped = [], []
+        templates = (kept for row in self._template_rows(shard)
+                     if share.bucket(row["id"]) in buckets[row["source"]]
+                     and (kept := self._kept(_template_origin(row), row)) is not None)
         yield from heapq.merge(with_made(), templates, key=_id)
+
+
+def _template_origin(row: dict[str, Any]) -> Origin:
+    return Origin(row["source"], row["path"], row["record"])
+
+
+def _adds(row: dict[str, Any], original: Document) -> bool:
+    """Whether a made document is another than its original once the rules have changed it, and a
+    back-translation has not outgrown what the cap counts for it by placeholders."""
+    return row["text"] != original.text and (
+        "augment:back_translation" not in row["transforms"]
+        or len(row["text"]) <= int(MAX_RATIO * len(original.text)))
 
 
 def _id(row: dict[str, Any]) -> str:

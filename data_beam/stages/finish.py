@@ -1,6 +1,7 @@
 """Stage `finish`: documents get their split and take the form of the corpus.
 
-What earlier stages dropped, their dead letters and their samples of dropped texts are merged.
+What earlier stages dropped, their dead letters and their samples of dropped texts are merged, with
+what was made and may not be in a corpus.
 """
 
 import json
@@ -35,7 +36,7 @@ class FinishShard(beam.DoFn):
         yield self._documents(shard)
         dropped = [row for folder in place.earlier for row in documents.read_rows(
             place.shard_path(folder, "dropped", shard), leftovers.DROPPED_SCHEMA)]
-        yield leftovers.write(place, "dropped", shard, dropped)
+        yield leftovers.write(place, "dropped", shard, [*dropped, *self._making.dropped])
         yield leftovers.write(place, "dead_letters", shard, (
             *({"id": "", **row} for row in self._earlier_lines("dead_letters", shard)),
             *({**leftovers.row(failed), "id": ""} for failed in self._making.failed)))
@@ -67,6 +68,8 @@ class FinishShard(beam.DoFn):
                 yield row
             for failed in self._making.failed:
                 counts.add_made(failed.origin.source)
+            for dropped in self._making.dropped:
+                counts.add_made(dropped["source"])
 
         path = place.shard_path(place.output, "documents", shard)
         files.make_folder(FileSystems.join(place.output, "documents"))

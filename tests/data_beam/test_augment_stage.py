@@ -216,6 +216,78 @@ def test_the_dry_run_tells_what_is_searched_for(inputs, capsys):
     assert "dropped by decontaminate: evaluation overlap" in shown
 
 
+PRIVATE = "call 13800138000 or mail zhang@qq.com"
+SMUGGLER = f"""
+def paraphrase(paragraphs):
+    if "number 7919," in paragraphs[0]:
+        return [p[:60] + {QUESTION!r} for p in paragraphs]
+    return [p.replace("physician", "{PRIVATE}", 1) for p in paragraphs]
+"""
+
+
+@pytest.mark.parametrize("action", ["placeholder", "drop"])
+def test_what_is_made_passes_the_rules_too(inputs, action):
+    """Templates, dictionary and translator all bring a question of the evaluation set and personal
+    data, in English and Chinese."""
+    (inputs / "terms.tsv").write_text(
+        f"fever\t{PRIVATE}\ndrug\t{QUESTION}\n药物\t药物（电话13912345678）\n", encoding="utf-8")
+    (inputs / "facts.json").write_text(json.dumps({
+        "fields": {"drug": "text"},
+        "templates": {"en": [f"{{drug}}: {QUESTION} So {PRIVATE}."],
+                      "fr": [f"{{drug}}, {PRIVATE}"], "zh": ["{drug}请打电话13912345678。"]},
+        "records": [{"drug": "aspirin"}, {"drug": "布洛芬"}]}))
+    (inputs / "smuggler.py").write_text(SMUGGLER)
+    plain = to_plain(make_recipe(inputs, max_share=0.9))
+    plain["augment"] |= {"back_translation": "smuggler:paraphrase", "synonym_share": 0.4}
+    plain["privacy"] |= {"phone": action, "email": action}
+    plain["split"] = {"validation": 0.0, "test": 0.0}
+    manifest = prepare.prepare(build(RecipeConfig, plain), str(inputs / "a"),
+                               beam_options.pipeline_options([]))
+    assert manifest is not None
+    rows = pq.read_table(inputs / "a" / "documents").to_pylist()
+    for forbidden in (QUESTION, "13800138000", "13912345678", "zhang@"):
+        assert not any(forbidden in row["text"] for row in rows)
+        assert not any(forbidden in str(row) for row in
+                       pq.read_table(inputs / "a" / "dropped").to_pylist()
+                       if forbidden != QUESTION)
+    made = [row for row in rows if dict(row["scores"]).get("augmented")]
+    replaced = [row for row in made if "[PHONE]" in row["text"]]
+    for kind in ("synonyms", "templates", "back_translation"):
+        assert any(t.startswith(f"augment:{kind}") for row in replaced
+                   for t in row["transforms"]) == (action == "placeholder"), kind
+    for row in replaced:
+        assert dict(row["scores"])["pii/phone"] >= 1.0 and row["sha256"] == text_sha256(row["text"])
+        assert any(t.startswith("privacy:phone=") for t in row["transforms"])
+    read = {Origin(row["source"], str(inputs / "rows.jsonl"), row["record"]).id for row in rows}
+    dropped = [row for row in pq.read_table(inputs / "a" / "dropped").to_pylist()
+               if row["path"] == "facts.json"]
+    assert {(row["stage"], row["reason"]) for row in dropped} == {
+        ("decontaminate", "evaluation overlap"),
+        *([("privacy", "personal data")] if action == "drop" else [])}
+    assert len(dropped) == (2 if action == "placeholder" else 6)
+    assert not {row["id"] for row in dropped} & read
+    for entry in manifest["sources"].values():
+        ends = sum(count for kind in ("dropped", "dead_letters")
+                   for reasons in entry[kind].values() for count in reasons.values())
+        assert entry["read"] + entry["augmented"] == entry["kept"] + ends
+    dropped_made = sum(
+        count for entry in manifest["sources"].values() for stage in ("decontaminate", "privacy")
+        for count in entry["dropped"].get(stage, {}).values())
+    dropped_made -= 2 if action == "placeholder" else 4  # rows 6 and 7 of both sources, not made
+    assert dropped_made > 6 and manifest["total"]["augmented"] == len(made) + dropped_made
+
+
+def test_a_rule_that_fails_on_what_is_made_is_a_dead_letter(inputs):
+    (inputs / "picky_names.py").write_text("def find(text):\n    if 'aspirin' in text:\n"
+                                           "        raise RuntimeError('no')\n    return []\n")
+    plain = to_plain(make_recipe(inputs, max_share=0.9))
+    plain["privacy"]["name_recogniser"] = "picky_names:find"
+    manifest = prepare.prepare(build(RecipeConfig, plain), str(inputs / "a"),
+                               beam_options.pipeline_options([]))
+    assert manifest is not None
+    assert manifest["sources"]["rows"]["dead_letters"]["privacy"] == {"failed": 2}
+
+
 def test_templates_name_a_source_of_the_recipe(inputs):
     plain = to_plain(make_recipe(inputs))
     plain["augment"]["template_source"] = "row"
