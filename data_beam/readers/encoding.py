@@ -14,6 +14,12 @@ _META = re.compile(rb"<meta[^>]{0,512}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{2
                    re.IGNORECASE)
 _XML = re.compile(rb"\s*<\?xml\s[^>]{0,256}?encoding\s*=\s*[\"']([A-Za-z0-9_:.-]{2,40})[\"']")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
+# UTF-8 by its form: a lead and as many bytes behind it as it asks for. What the forms allow and
+# the standard does not (halves of surrogate pairs, values past U+10FFFF, zero in two bytes) are
+# slips of programs that write UTF-8, not of those that write another encoding.
+_WIDE_FORM = re.compile(rb"[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3}")
+_NARROW_FORM = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|\xc0\x80")
+_NARROW_TO_A_WIDE = 10
 _META_BYTES = 4096
 _SNIFF_BYTES = 1 << 16
 _MAX_CONTROL_FRACTION = 0.1
@@ -55,6 +61,19 @@ def _checked(text: str) -> str:
     return text
 
 
+def _is_broken_utf8(data: bytes) -> bool:
+    """Whether bytes that are not valid UTF-8 are UTF-8 with a few bad bytes, and nothing else.
+
+    Each bad byte needs one sequence of three or four bytes in the form of UTF-8 for it, or ten of
+    two. Other encodings have such sequences by chance: of two bytes now and then (`É”` in cp1252),
+    of more seldom, and many more bytes that are in none.
+    """
+    rest, wide = _WIDE_FORM.subn(b"", data)
+    rest, narrow = _NARROW_FORM.subn(b"", rest)
+    bad = len(_NOT_ASCII.findall(rest))
+    return (wide > 0 or narrow > 0) and bad <= wide + narrow // _NARROW_TO_A_WIDE
+
+
 def decode(data: bytes, header: str = "", html: bool = False) -> tuple[str, str]:
     """Decodes strictly: no byte is replaced or skipped.
 
@@ -66,7 +85,8 @@ def decode(data: bytes, header: str = "", html: bool = False) -> tuple[str, str]
     Returns:
       The text without byte order mark, and the Python name of the encoding. The candidates, the
       first that decodes every byte winning: byte order mark, header, XML declaration, meta,
-      UTF-8, sniffed.
+      UTF-8, sniffed. What is UTF-8 but for a few bytes is not sniffed: some code page of single
+      bytes decodes anything.
 
     Raises:
       Undecodable: binary content, or no candidate decodes every byte.
@@ -95,6 +115,8 @@ def decode(data: bytes, header: str = "", html: bool = False) -> tuple[str, str]
             return _checked(data.decode(codec)), codec
         except UnicodeDecodeError as error:
             failures.append(f"{codec} fails at byte {error.start}")
+    if _is_broken_utf8(data):
+        raise Undecodable("bad encoding", f"UTF-8 but for a few bytes; {'; '.join(failures)}")
     # Sniff from the first byte that is not ASCII: a long ASCII head says nothing.
     found = _NOT_ASCII.search(data)
     first = found.start() if found else 0

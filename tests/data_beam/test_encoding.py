@@ -90,6 +90,52 @@ def test_bytes_in_no_encoding_are_refused_and_the_place_is_named():
         decode(codecs.BOM_UTF8 + b"good\xff")
 
 
+ENGLISH = "The “old” town — naïve, they said — had a café, and another, and many visitors. " * 5
+
+
+@pytest.mark.parametrize("text, bad", [
+    (CHINESE, b"\xff"), (CHINESE, b"\x93"), (CHINESE, b"\xe4\xb8"), (ENGLISH, b"\xe9"),
+    (ENGLISH, b"\xed\xa0\x80"), ("“Yes”, she said.", b"\x92"),
+    ("Une façon d'être près de l'été, où tout près, déjà, à côté du café. ", b"\xe9"),
+    ("Привет, это обычный русский текст. ", b"\xff"),
+    # Halves of a surrogate pair, U+110000, Java's zero: in the form of UTF-8, and all there is.
+    ("plain English text", b"\xed\xa0\x80"), ("plain", b"\xed\xa0\xbd\xed\xb8\x80"),
+    ("plain", b"\xf4\x90\x80\x80"), ("plain", b"\xc0\x80")], ids=repr)
+@pytest.mark.parametrize("html", [True, False])
+def test_utf_8_but_for_a_few_bytes_is_no_other_encoding(text, bad, html):
+    """Whatever the script, and wherever the bad byte is: a single-byte code page takes any."""
+    data = text.encode()
+    middle = len(text[:len(text) // 2].encode())
+    for broken in (bad + data, data + bad + b" end", data[:middle] + bad + data[middle:]):
+        with pytest.raises(Undecodable, match="UTF-8 but for a few bytes; utf-8 fails") as caught:
+            decode(broken, html=html)
+        assert caught.value.reason == "bad encoding"
+    assert decode(data) == (text, "utf-8")
+
+
+@pytest.mark.parametrize("text, codec", [
+    ("“CAFÉ” — naïve, coût élevé, ÉCOLE… Voilà»", "cp1252"), ("a single é in English", "cp1252"),
+    ("It’s plain English but for this", "cp1252"), ("“CAFÉ”", "cp1252"),
+    ("«ÀÉ»: ’É’ É” Ü“", "cp1252"), ("Привет мир, это «обычный» русский текст. МОСКВА", "cp1251"),
+    ("Привет мир, это обычный русский текст. МОСКВА", "koi8-r"), (CHINESE, "gb18030"),
+    ("学习中文，品茶论道，泄露", "gb18030"), ("繁體中文的網頁，講的是茶的歷史。", "big5"),
+    ("日本語の文章です。カタカナとひらがな。", "shift_jis"),
+    ("日本語の文章です。カタカナとひらがな。", "euc_jp"),
+    ("한국어 텍스트는 이렇게 생겼습니다. 타이틀", "euc_kr"),
+    ("แบบนี้เป็นแบบของแผนการที่เพราะโครงการ", "cp874")])
+def test_text_in_another_encoding_is_not_called_broken_utf_8(text, codec):
+    data = text.encode(codec)
+    for content in (data, b"English before it. " * 50 + data, data * 20):
+        try:
+            found = decode(content)[1]
+        except Undecodable as error:  # sniffing may fail; it must have been tried
+            assert "sniffed" in error.detail
+        else:
+            assert found != "utf-8"
+    if codec == "gb18030" or "É" in text and "À" not in text:
+        assert decode(b"English before it. " + data * 20)[0] == "English before it. " + text * 20
+
+
 def test_python_source_is_read_by_its_own_declaration():
     source = '# -*- coding: latin-1 -*-\ns = "naïve"\n'
     assert decode_python(source.encode("latin-1"))[0] == source
