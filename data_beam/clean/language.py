@@ -10,13 +10,58 @@ from data_beam.records import Document, Dropped
 UNDETERMINED = "und"
 """ISO 639 code of a text without a letter, or whose language is not clear enough."""
 
+_HAN = re.compile(
+    "[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+# Without the middle dot and the length mark, which Chinese texts have too (列奥纳多・达・芬奇).
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d]")
+_HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
+_EAST = re.compile("|".join(pattern.pattern for pattern in (_HAN, _KANA, _HANGUL)))
+_CHINESE = ("zh", "yue", "wuu")
+"""Languages of lid.176 that are written in Han characters alone."""
+_LATIN = ("A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u03ff"
+          "\u1e00-\u1fff\uff21-\uff3a\uff41-\uff5a")
+"""Latin and Greek letters, which units and abbreviations have, and the marks on them."""
+_RUN = re.compile(f"[{_LATIN}]++(?:['’ -]++[{_LATIN}]++)*+")
+_UNIT = re.compile(f"(?<=[0-9]) ?[{_LATIN}]{{1,4}}(?![{_LATIN}])")
+_ALL_EAST = "".join(pattern.pattern[1:-1] for pattern in (_HAN, _KANA, _HANGUL))
+_OTHER = re.compile(f"[^\\W\\d_{_LATIN}{_ALL_EAST}]")
+_NOT_EAST = re.compile(f"[^{_ALL_EAST}ー，。、；：？！]+")
 # Digits, ASCII punctuation and whitespace, but the apostrophe, which words contain. They say
 # nothing of a language, and a table drawn with them outweighs pages of text.
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_KANA = re.compile("[\u3041-\u30ff\uff66-\uff9f]")
-_WRITTEN_IN_HAN = ("zh", "ja", "yue", "wuu", "ko")
-"""Languages of lid.176 in which a text may be mostly Han characters."""
 _NO_LETTERS = re.compile(r"[\s0-9!-&(-/:-@\[-`{-~]+")
+
+_HAN_WEIGHT, _SYLLABLE_WEIGHT = 3, 2
+"""Letters of an alphabet that say as much as one Han character, and as one kana or hangul.
+
+Of five Debian manuals in English and Chinese a Han character takes the place of 2.6 to 3.2 Latin
+letters (median 2.9). Kana and hangul are syllables of two letters and more when romanised.
+"""
+_RUN_WORDS, _LONE_WEIGHT = 3, 0.1
+"""Latin words in a row that make prose, and the weight of a letter outside of such rows.
+
+Names of drugs, abbreviations, paths and identifiers stand in the prose of every language.
+"""
+
+
+def main_script(text: str) -> str:
+    """The part of a text that decides its language: its Han, kana and hangul, or all but them.
+
+    The heavier part, by how much its letters say, not how many they are: a Chinese clinical note
+    may have five Latin letters for each Han character, none of them in an English phrase. Short
+    units behind a number weigh nothing. What stands between stretches of Han becomes one space,
+    for fastText takes rows of spaces and lines of tables for words.
+    """
+    if not _EAST.search(text):
+        return text
+    counted = _UNIT.sub(" ", text)
+    east = _HAN_WEIGHT * len(_HAN.findall(counted)) + _SYLLABLE_WEIGHT * (
+        len(_KANA.findall(counted)) + len(_HANGUL.findall(counted)))
+    others = len(_OTHER.findall(counted))
+    for run in _RUN.findall(counted):
+        words = run.split()
+        letters = sum(map(len, words))
+        others += letters if len(words) >= _RUN_WORDS else _LONE_WEIGHT * letters
+    return _NOT_EAST.sub(" ", text).strip() if east > others else _EAST.sub(" ", text)
 
 
 class LanguageIdentifier:
@@ -38,28 +83,43 @@ class LanguageIdentifier:
     def __call__(self, text: str) -> tuple[str, float]:
         """ISO 639 code of the likeliest language of the whole text, and its probability.
 
-        A text whose letters are mostly Han is only of a language written in them: fastText calls
-        some Chinese pages Catalan. Without kana it is not Japanese: that score counts as Chinese.
+        Only the part in its main script is asked about (see `main_script`). If that is Han, kana
+        or hangul, only languages written so can be, and the probability is that among them: of
+        Han alone, fastText calls notes with names of drugs Tagalog, and gives one in twelve
+        stretches of six characters no language at all.
         The score of what is undetermined is that of the best guess.
         """
-        letters = _NO_LETTERS.sub(" ", text).strip(" '")
+        letters = _NO_LETTERS.sub(" ", main_script(text)).strip(" '")
         if not letters:
             return UNDETERMINED, 0.0
-        mostly_han = 2 * len(_HAN.findall(letters)) > sum(map(str.isalpha, letters))
-        guesses = self._detector.detect(letters, model="lite", k=176 if mostly_han else 1)
-        if mostly_han and not _KANA.search(letters):
-            # No Japanese document does without kana, but fastText takes many a terse Chinese one
-            # for it (床前明月光, 本品为白色结晶性粉末).
-            both = sum(guess["score"] for guess in guesses if guess["lang"] in ("zh", "ja"))
-            guesses = sorted([{"lang": "zh", "score": both}, *(
-                guess for guess in guesses if guess["lang"] not in ("zh", "ja"))],
-                key=lambda guess: -guess["score"])
-        best = next((guess for guess in guesses
-                     if not mostly_han or guess["lang"] in _WRITTEN_IN_HAN), None)
-        if best is None:
-            return UNDETERMINED, 0.0
-        score = round(best["score"], 4)
-        return (best["lang"] if score >= self._min_score else UNDETERMINED), score
+        is_east = bool(_EAST.search(letters))
+        guesses = self._detector.detect(letters, model="lite", k=176 if is_east else 1)
+        scores = {guess["lang"]: guess["score"] for guess in guesses}
+        if is_east:
+            scores = _among_the_possible(scores, letters)
+        language = max(scores, key=lambda code: scores[code])
+        score = round(scores[language], 4)
+        return (language if score >= self._min_score else UNDETERMINED), score
+
+
+def _among_the_possible(scores: dict[str, float], text: str) -> dict[str, float]:
+    """Probabilities of the languages that a text of Han, kana and hangul can be in.
+
+    No Japanese document does without kana, nor a Korean one without hangul, but fastText takes many
+    a terse Chinese one for Japanese (床前明月光, 本品为白色结晶性粉末): that counts as Chinese.
+    """
+    possible = {code: scores.get(code, 0.0) for code in _CHINESE}
+    japanese = scores.get("ja", 0.0)
+    if _KANA.search(text):
+        possible["ja"] = japanese
+    else:
+        possible["zh"] += japanese
+    if _HANGUL.search(text):
+        possible["ko"] = scores.get("ko", 0.0)
+    total = sum(possible.values())
+    if total == 0:
+        return {"ja" if "ja" in possible else "ko" if "ko" in possible else "zh": 1.0}
+    return {code: score / total for code, score in possible.items()}
 
 
 _FAMILY = {
@@ -78,7 +138,8 @@ def cld2_share(text: str, language: str) -> float | None:
     """The share of a text that CLD2 finds in a language, or None where it finds no language.
 
     CLD2 (Sites 2013, Apache-2.0) scores four-letter pieces with tables of its own, so its mistakes
-    are others than fastText's. The share is of bytes of letters, 0 to 1.
+    are others than fastText's. The share is of bytes of letters, 0 to 1. Without kana, what it
+    calls Japanese is Chinese, as in `LanguageIdentifier`.
     """
     import pycld2
 
@@ -86,8 +147,9 @@ def cld2_share(text: str, language: str) -> float | None:
     known = [(code.lower(), percent) for _, code, percent, _ in found if code != "un"]
     if not known:
         return None
-    wanted = _FAMILY.get(language, language)
-    return sum(percent for code, percent in known if _FAMILY.get(code, code) == wanted) / 100
+    family = _FAMILY if _KANA.search(text) else {**_FAMILY, "ja": "zh"}
+    wanted = family.get(language, language)
+    return sum(percent for code, percent in known if family.get(code, code) == wanted) / 100
 
 
 class LanguageRule:
@@ -97,8 +159,9 @@ class LanguageRule:
     the recipe names have that one, without a score.
 
     With `second_vote` the score is the mean of two: fastText's probability p of its language, and
-    the share s that CLD2 finds of it (p alone where CLD2 finds none). Both near 1 is sure; p of 0.9
-    that CLD2 contradicts is 0.45, which is `und`; p of 0.3 with s of 0.9 is 0.6, which is not.
+    the share s that CLD2 finds of it in the same part of the text (p alone where CLD2 finds none).
+    Both near 1 is sure; p of 0.9 that CLD2 contradicts is 0.45, which is `und`; p of 0.3 with s of
+    0.9 is 0.6, which is not.
     """
 
     stage = "language"
@@ -121,7 +184,7 @@ class LanguageRule:
     def _name(self, text: str) -> tuple[str, float]:
         language, score = self._identify(text)
         if self._config.second_vote == "cld2" and language != UNDETERMINED:
-            share = cld2_share(text, language)
+            share = cld2_share(main_script(text), language)
             if share is not None:
                 score = round((score + share) / 2, 4)
         return (language if score >= self._config.min_score else UNDETERMINED), score
