@@ -9,7 +9,12 @@ _LOCAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _MAX_LOCAL = 64
 _DOMAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.\-]{1,252}")
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?\Z")
-_LAST_LABEL = re.compile(r"([A-Za-z]{2,18})(?:-.*)?\Z")
+_LAST_LABEL = re.compile(r"(xn--[A-Za-z0-9\-]{2,59}|[A-Za-z]{2,18}(?!--))(?:-.*)?\Z")
+# A domain with letters other than ASCII (RFC 5890), under a top-level domain that registers such.
+_INTERNATIONAL = re.compile(
+    r"(?=[A-Za-z0-9.\-]{0,200}[^\W\x00-\x7f])(?:[^\W_](?:[^\W_]|-){0,62}\.){1,4}?"
+    r"(?:(?:com|org|net|cn|hk|tw|jp|kr|de|at|ch|fr|se|es|pl|eu)(?![A-Za-z0-9_(\-])(?!\.(?:cn|hk|tw)(?![A-Za-z0-9]))"
+    r"|中国|中國|公司|网络|網絡|香港|台湾|台灣|在线|中文网|集团)", re.IGNORECASE)
 
 # Country codes have two letters, all of them. Of the others those in wide use, so that file names
 # and attributes (`a@x.png`, `x@self.weight`) are no addresses.
@@ -55,6 +60,13 @@ def _local_start(text: str, end: int) -> int | None:
 
 def _domain_end(text: str, start: int) -> int | None:
     """Where the domain that starts at `start` ends: its longest part with a top-level domain."""
+    end = _ascii_domain_end(text, start)
+    if end is None and (match := _INTERNATIONAL.match(text, start)):
+        return match.end()
+    return end
+
+
+def _ascii_domain_end(text: str, start: int) -> int | None:
     match = _DOMAIN.match(text, start)
     if not match:
         return None
@@ -73,12 +85,13 @@ def _domain_end(text: str, start: int) -> int | None:
 
 
 def _is_top_level(label: str) -> bool:
-    return len(label) == 2 or label.lower() in _TOP_LEVEL
+    return len(label) == 2 or label.lower() in _TOP_LEVEL or label.startswith("xn--")
 
 
 def emails(text: str) -> Iterator[Span]:
     """Addresses `local@domain` with a local part of 1 to 64 characters and a top-level domain in
-    use; `local [at] domain`, brackets of any kind; `local at domain dot com`.
+    use, internationalised ones (`li@例子.com`) too; `local [at] domain`, brackets of any kind;
+    `local at domain dot com`.
 
     Args:
       text: from `to_ascii`.

@@ -28,6 +28,11 @@ _SSN_CONTEXT = re.compile(r"ssn|social security", re.IGNORECASE)
 _PASSPORT_WORD = re.compile(r"(?i:passport)|护照|護照")
 _PASSPORT = re.compile(r"(?<![0-9A-Za-z])(?:[A-Z]{1,2}[0-9]{6,8}|[0-9]{9})(?![0-9A-Za-z])")
 _PASSPORT_REACH = 40
+# Permits to travel between the mainland, Hong Kong, Macau and Taiwan, old forms and new. That of
+# Hong Kong's and Macau's residents may have the two digits of its issue at the end.
+_PERMIT_WORD = re.compile(r"通行[证證]|回[乡鄉][证證]|台胞[证證]|臺胞[證证]|(?i:travel permit)")
+_PERMIT = re.compile(r"(?<![0-9A-Za-z])(?:[CWTL][0-9]{8}|C[A-Z][0-9]{7}|[HM][0-9]{8}(?:[0-9]{2})?)"
+                     r"(?![0-9A-Za-z])")
 
 _PLATE_PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _PLATE = re.compile(
@@ -86,15 +91,17 @@ def ssns(text: str, start: int, stop: int) -> Iterator[Span]:
 
 def passports(text: str) -> Iterator[Span]:
     """Passport numbers up to 40 characters after `passport` or 护照: one or two letters (PRC: E, G,
-    D, S, P, H, M) and 6 to 8 digits, or 9 digits.
+    D, S, P, H, M) and 6 to 8 digits, or 9 digits; and numbers of travel permits up to 40 characters
+    after 通行证, 回乡证 and the like: C, W, H, M, T or L and 8 digits.
 
     Args:
       text: from `to_ascii`, whole.
     """
-    for word in _PASSPORT_WORD.finditer(text):
-        for match in _PASSPORT.finditer(text, word.end(), word.end() + _PASSPORT_REACH):
-            if not text[match.end():match.end() + 1].isdigit():  # cut by the end of the reach
-                yield Span(*match.span(), "passport")
+    for words, number in ((_PASSPORT_WORD, _PASSPORT), (_PERMIT_WORD, _PERMIT)):
+        for word in words.finditer(text):
+            for match in number.finditer(text, word.end(), word.end() + _PASSPORT_REACH):
+                if not text[match.end():match.end() + 1].isdigit():  # cut by the end of the reach
+                    yield Span(*match.span(), "passport")
 
 
 def plates(text: str) -> Iterator[Span]:

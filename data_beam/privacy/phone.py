@@ -50,7 +50,8 @@ _CODES = re.compile(
 _SERVICE = re.compile(r"(?:1?(?:400|8(?:00|33|44|55|66|77|88))[0-9]{7})\Z")
 
 _WORDS = re.compile(
-    r"(?:(?<![A-Za-z])(?:tel|telephone|phone|mobile|mob|cell|cellphone|fax|whatsapp)"
+    r"(?:(?<![A-Za-z])(?<![A-Za-z]\.)"  # `j.cell.2019.11.025` is part of a DOI
+    r"(?:tel|telephone|phone|mobile|mob|(?P<cell>cell)|cellphone|fax|whatsapp)"
     r"(?: ?(?:no|nr|number|#))?\.? ?[:.#]?|(?:电话|手机|传真|热线|座机|联系方式|電話|手機|傳真)"
     r"(?:号码|号|號碼|號)?[是为為]?[:]?)[ \n\"']{0,3}[(+]?\Z", re.IGNORECASE)
 _NEAR = re.compile(
@@ -59,6 +60,33 @@ _NEAR = re.compile(
 _GLUED = re.compile(r"(?:\A|[^A-Za-z])(?:tel|phone|mobile|mob|cell|fax|qq|wechat|wx)\Z",
                     re.IGNORECASE)
 _UNIT = re.compile(r" ?(?:元|万|亿|个|次|吨|米|公里|美元|%|字节|bytes)")
+# `cell` has more meanings than the others: a colon or `number` must follow it, and then a number in
+# a form that only telephone numbers have.
+_CELL = re.compile(r"cell(?: ?[:#]| (?:no|nr|number)\b)", re.IGNORECASE)
+_CELL_NUMBER = re.compile(
+    rf"[+(0]|{_MOBILE_PREFIX}[ \-]?[0-9]{{4}}[ \-]?[0-9]{{4}}{_RIGHT}"
+    rf"|(?:1[ .\-]?)?[2-9][0-9]{{2}}[ .\-]?[2-9][0-9]{{2}}[ .\-]?[0-9]{{4}}{_RIGHT}"
+    rf"|[2-9][0-9]{{2}}[.\-][0-9]{{4}}{_RIGHT}")
+_MONTH, _DAY = "(?:0?[1-9]|1[0-2])", "(?:0?[1-9]|[12][0-9]|3[01])"
+_NOT_A_PHONE = re.compile(
+    rf"(?:19|20)[0-9]{{2}}(?: ?[.\-] ?| ){_MONTH}(?![0-9])"  # 2020-12-31, 2019.11-2020.05
+    rf"|(?:{_DAY}[.\-]{_MONTH}|{_MONTH}[.\-]{_DAY})[.\-](?:19|20)[0-9]{{2}}(?![0-9.\-])"
+    r"|(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?![0-9])"  # 20201231
+    r"|(?:19|20)[0-9]{2} ?- ?(?:(?:19|20)[0-9]{2}|[0-9]{2})(?![0-9])"  # 2019-2020, 2019-20
+    r"|(?:19|20)[0-9]{2} [0-9]{1,3}(?![0-9])"  # year and volume
+    r"|[1-9][0-9]*00 ?- ?[1-9][0-9]*00(?![0-9.\-])")  # 4500-11000
+_DECIMAL = re.compile(r"(?<![0-9.])(?:[0-9]+\.[0-9]{1,2}|[0-9]{1,2}\.[0-9]{3,})(?![0-9.])")
+# What is counted, after a number: in Chinese straight after it, in English after one row of digits.
+_COUNTED = re.compile(
+    r" ?(?:元|万|亿|个|次|吨|米|公里|美元|%|‰|°|字节|bytes|台(?![湾灣北中南])|部(?![门門长長])|只|"
+    r"隻|户(?![名口])|戶|件|名(?![称字稱])|位(?![于於置])|人(?![工民事力员])|条|條|份(?!额)|张(?=手|卡)|"
+    r"款|年(?!轻)|页|頁|克|千克|毫)")
+_COUNTED_WORD = re.compile(
+    r"(?: ?(?:[KMG]B|m[glm]|kg|km|cm|USD|EUR)| (?:[a-z]+ )?(?:units|copies|users|subscribers|"
+    r"customers|people|persons|cells|reads|molecules|pages|dollars|euros|items|times|downloads|"
+    r"devices|handsets|phones|minutes|years|messages|employees|transcripts|particles|genes|"
+    r"connections|accounts|owners|households)| per (?:second|minute|hour|day|week|month|year|cell|"
+    r"unit|user)|/[a-zμµ]+)(?![A-Za-z])")
 _AFTER_WORD = re.compile(r"[+(]?[0-9][0-9 .\-()]{5,22}")
 _DIGITS = re.compile("[0-9]+")
 _REACH = 30
@@ -74,6 +102,13 @@ def _glued_to_a_word(text: str, start: int) -> bool:
 def _is_service(number: str) -> bool:
     """Whether a number is one of a company's, free of charge."""
     return bool(_SERVICE.match("".join(_DIGITS.findall(number))))
+
+
+def _is_counted(text: str, start: int, end: int) -> bool:
+    """Whether what follows a number makes an amount of it."""
+    return bool(_COUNTED.match(text, end)
+                or (text[start] in "123456789" and text[start:end].isdigit()
+                    and _COUNTED_WORD.match(text, end)))
 
 
 def _ends_in_a_word(text: str, end: int) -> bool:
@@ -138,18 +173,22 @@ def _international(text: str, start: int, stop: int) -> Iterator[Span]:
 
 
 def _after_words(text: str, start: int, stop: int) -> Iterator[Span]:
-    """`Tel: 020 7946 0958`, `电话62345678`: 7 to 15 digits after a word for telephones."""
+    """`Tel: 020 7946 0958`, `电话62345678`: 7 to 15 digits after a word for telephones, unless they
+    are a date or years, a decimal number, or an amount by what follows."""
     for match in _AFTER_WORD.finditer(text, start, stop):
-        if not _WORDS.search(text[max(0, match.start() - 24):match.start()]):
+        word = _WORDS.search(text[max(0, match.start() - 24):match.start()])
+        if (not word or _NOT_A_PHONE.match(match[0]) or _DECIMAL.search(match[0])
+                or (word["cell"] and not (_CELL.match(word[0])
+                                          and _CELL_NUMBER.match(match[0])))):
             continue
         digits, end = 0, None
         for group in _DIGITS.finditer(match[0]):
             digits += group.end() - group.start()
-            if digits > 15:
+            if digits > 15 or (end and "(" in match[0][end - match.start():group.start()]):
                 break
             if digits >= 7:
                 end = match.start() + group.end()
-        if end and not (_ends_in_a_word(text, end) or _UNIT.match(text, end)
+        if end and not (_ends_in_a_word(text, end) or _is_counted(text, match.start(), end)
                         or _is_service(text[match.start():end])):
             yield Span(match.start() + (match[0][0] == "(" and ")" not in match[0]), end, "phone")
 
@@ -163,7 +202,8 @@ def phones(text: str, start: int, stop: int) -> Iterator[Span]:
       characters, a space; with an extension.
     - North American numbers in their usual groups; numbers with + and an assigned country code and
       as many digits as that country uses.
-    - 7 to 15 digits straight after `Tel:`, `电话` and the like.
+    - 7 to 15 digits straight after `Tel:`, `电话` and the like, but for dates, ranges of years and
+      amounts (`1234567 units`); after `cell:` only in a form that telephone numbers alone have.
 
     Service numbers (400-..., 1-800-..., 95588) belong to nobody and are none.
 

@@ -241,6 +241,66 @@ def test_labelled_lines():
     assert wrong == []
 
 
+@pytest.mark.parametrize("text", [
+    "doi:10.1016/j.cell.2019.11.025", "10.1016/j.cell.2020.1234567", "10.1000/j.mobile.1234567",
+    "per cell: 1200000 copies", "per cell: 1200000", "reads per cell: 4155552671 reads",
+    "blood cell 4500-11000", "white cell: 4500-11000", "cell 20000 30000",
+    "Cell 2019-2020 201-215", "Cell 2019 177 1888-1902", "Mobile 2019 12 345-360",
+    "fax 2019-2020", "fax 2019–2020", "fax 2019-20 201-215", "phone 1998 - 2003",
+    "电话 2020-12-31", "电话：2020.12.31", "電話 2020 12 31", "传真 2019.11-2020.05",
+    "Tel: 31.12.2020", "phone 4500-11000", "phone 12-31-2020",
+    "电话２０２０－１２－３１", "手机 20201231", "手机20201231-20210101",
+    "mobile 1234567 units", "mobile 1234567 new subscribers", "phone 1234567 per year",
+    "手机1234567部", "手机 1234567 台", "电话1234567户", "电话 1234567 人", "mobile 1234567/km",
+    "mobile 3.1415926", "手机 1999.00 2999.00",
+])
+def test_numbers_after_words_for_telephones_that_are_none(text):
+    assert found(text) == []
+
+
+@pytest.mark.parametrize("text, number", [
+    ("cell: {}", "415-555-2671"), ("Cell: {}", "4155552671"), ("cell: {}", "07911 123456"),
+    ("my cell phone {}", "5551234567"), ("cell phone: {}", "555-2671"), ("cell no. {}", "555-2671"),
+    ("cellphone {}", "07911123456"), ("cell #{}", "1 415 555 2671"), ("cell: {}", "13800138000"),
+    ("cell {}", "(415) 555-2671"), ("我的cell是{}", "13800138000"),
+    ("fax {}", "2525 2838"), ("Fax: {}", "01.42.68.53.00"),
+    ("phone {} per Marie", "555-2671"), ("phone {} customers only", "555-2671"),
+    ("mobile: {} (2019)", "1234567"),
+    ("mobile {} now", "5551234567"), ("Office/Mobile: {}", "5551234567"), ("tel.{}", "62345678"),
+    ("电话{}位于北京", "62345678"), ("电话{}人工服务", "62345678"), ("电话{}部门经理", "62345678"),
+    ("手机{}，2020年", "13800138000"), ("电话 2020-12-31 手机{}", "13912345678"),
+    ("電話：{}台北", "22345678"), ("香港电话 {}", "2815 1234"), ("电话：{}", "2019 5678"),
+])
+def test_numbers_after_words_for_telephones(text, number):
+    assert found(text.format(number)) == [("phone", number)]
+
+
+@pytest.mark.parametrize("text, kind, item", [
+    ("港澳通行证{}", "passport", "C12345678"),
+    ("往来港澳通行證號碼：{}。", "passport", "W12345678"),
+    ("港澳通行证{}", "passport", "CA1234567"), ("回乡证号{}", "passport", "H1234567801"),
+    ("往来台湾通行证：{}", "passport", "T12345678"), ("台胞证 {}", "passport", "L12345678"),
+    ("Mainland Travel Permit No. {}", "passport", "M12345678"),
+    ("通行证号码{}", "passport", "Ｃ１２３４５６７８"),
+    ("邮箱{}，谢谢", "email", "li_si＠例子.com"), ("联系{}。", "email", "li_si@例子.中国"),
+    ("发到{}即可", "email", "wang@邮件.例子.公司"), ("Mail {}, please", "email", "info@münchen.de"),
+    ("发到{}联系我", "email", "a.b@例子.com"), ("to {} now", "email", "a@xn--fsqu00a.xn--fiqs8s"),
+    ("to {} now", "email", "a@xn--fsqu00a.com"), ("发到{}联系我", "email", "a@例子.com.cn"),
+    ("邮箱{}网址www.x.com", "email", "a@b.com"), ("邮箱{}网址www.x.com", "email", "a@例子.com"),
+])
+def test_travel_permits_and_international_domains(text, kind, item):
+    assert found(text.format(item)) == [(kind, item)]
+
+
+@pytest.mark.parametrize("text", [
+    "型号C12345678", "证书编号H12345678", "通行证共12345678张", "通行证型号XC123456789",
+    "a@张三：你好.com", "转发a@张三 去看baidu.com", "foo@装饰器.py", "RT v@小王.哈哈",
+    "x@变量.net(1)",
+])
+def test_what_looks_like_them(text):
+    assert found(text) == []
+
+
 def test_the_same_line_glued_between_han_characters():
     """No recogniser needs a word boundary, which Chinese does not have."""
     for item, kind in [("a@b.com", "email"), ("13912345678", "phone"), ("010-62345678", "phone"),
@@ -333,7 +393,8 @@ def test_running_twice_changes_nothing(text):
 
 
 @pytest.mark.parametrize("piece", [
-    "1", "1 ", "a@", "@", "a@a.", "1.1.1.1.", "-1", "+1 ", "京A", "a", "(at)", "passport E1234567",
+    "1", "1 ", "a@", "@", "a@a.", "1.1.1.1.", "-1", "+1 ", "京A", "a", "(at)", "a@例.", "a@例", "cell: ",
+    "回乡证H1234567", "passport E1234567",
     "2001:", "0571-", "138 0013 ", "4111 1111 ", "(", "电话", "x.", "身份证", " at x dot x", "a%",
 ])
 def test_adversarial_lines_end(piece):
