@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from data_beam.config.checks import check_idle
 from maxlm.config.schema import ConfigError, setting
 
 EVALUATION_FORMATS = ("jsonl", "json", "parquet", "text")
@@ -70,3 +71,6 @@ class DecontaminateConfig:
         if not self.sets and self != DecontaminateConfig():
             raise ConfigError(f"{path}.sets: is empty, so the other fields of {path} do nothing; "
                               "name the evaluation sets")
+        if self.action == "drop":
+            check_idle(self, path, f"{path}.action is 'drop'", "set it to 'remove'",
+                       only=("window", "max_removed"))

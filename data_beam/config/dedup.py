@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from data_beam.config.checks import check_idle
 from maxlm.config.schema import ConfigError, setting
 
 
@@ -98,3 +99,14 @@ class DedupConfig:
         if self.simhash.enabled and not self.minhash.enabled:
             raise ConfigError(f"{path}.simhash.enabled: its candidates are compared as "
                               f"{path}.minhash says; set {path}.minhash.enabled too")
+        for name in ("minhash", "simhash", "lines", "paragraphs"):
+            section = getattr(self, name)
+            if not section.enabled:
+                check_idle(section, f"{path}.{name}", f"{path}.{name}.enabled is False",
+                           "set that", default=getattr(_DEFAULT, name))
+        if not self.minhash.enabled:
+            check_idle(self, path, f"{path}.minhash.enabled is False", "set that",
+                       only=("max_edges_one_worker", "hot_bucket"))
+
+
+_DEFAULT = DedupConfig()

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from data_beam.config.checks import check_idle
 from maxlm.config.schema import setting
 
 
@@ -38,3 +39,11 @@ class ExtractConfig:
     max_garbled_fraction: float = setting(
         0.05, "a document with a larger share of (cid:N), U+FFFD and private-use characters is "
         "dropped; 1 keeps all", minimum=0.0, maximum=1.0)
+
+    def check(self, path: str) -> None:
+        if self.html != "resiliparse":
+            check_idle(self, path, f"{path}.html is {self.html!r}", "take 'resiliparse'",
+                       only=("max_link_density", "min_block_links"))
+        if not self.boilerplate_lines:
+            check_idle(self, path, f"{path}.boilerplate_lines is False", "set that",
+                       only=("max_boilerplate_characters",))

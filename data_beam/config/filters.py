@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from data_beam.config.checks import check_idle
 from data_beam.config.languages import SPACELESS, check_languages
 from data_beam.config.rule_sets import (
     C4Config,
@@ -65,6 +66,17 @@ class FilterConfig:
             if name in self.rules[:i]:
                 raise ConfigError(f"{path}.rules: {name!r} is there twice")
         self.table_of(path)
+        for name in RULE_SETS:
+            if name not in self.rules:
+                check_idle(getattr(self, name), f"{path}.{name}",
+                           f"{path}.rules does not list {name!r}", "add it there",
+                           default=getattr(_DEFAULT, name))
+        if not self.rules:
+            check_idle(self, path, f"{path}.rules is empty", "list the rule sets to apply",
+                       only=("other_languages", "same_as"))
+        if self.max_short_line_fraction == 1:
+            check_idle(self, path, f"{path}.max_short_line_fraction is 1", "lower that",
+                       only=("short_line_width",))
 
     def table_of(self, path: str = "filters") -> dict[str, str]:
         """Language -> the language whose thresholds judge it.
@@ -93,3 +105,4 @@ class FilterConfig:
 RULE_SETS = tuple(field.name for field in dataclasses.fields(FilterConfig)
                   if dataclasses.is_dataclass(field.default))
 """Names of the rule sets: those of their sections."""
+_DEFAULT = FilterConfig()

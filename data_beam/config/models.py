@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from data_beam.config.checks import check_idle
 from maxlm.config.schema import ConfigError, setting
 
 
@@ -29,7 +30,10 @@ class PerplexityModelConfig:
                 raise ConfigError(f"{path}.{field}: must not be empty")
         if 0 < self.max_percentile <= self.min_percentile and not self.max_perplexity:
             raise ConfigError(f"{path}.min_percentile: {self.min_percentile} leaves nothing under "
-                              f"max_percentile {self.max_percentile}")
+                              f"max_percentile {self.max_percentile}; lower it")
+        if self.max_perplexity and self.max_percentile != PerplexityModelConfig.max_percentile:
+            raise ConfigError(f"{path}.max_percentile: does nothing while {path}.max_perplexity is "
+                              "set; choose one of them")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +49,8 @@ class PerplexityConfig:
         for language in languages:
             if languages.count(language) > 1:
                 raise ConfigError(f"{path}.models: the language {language!r} has two models")
+        if not self.models:
+            check_idle(self, path, f"{path}.models is empty", "name the models")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +62,10 @@ class QualityConfig:
     min_score: float = setting(
         2.0, "documents with a lower score, from 0 to 5, are dropped; 0 only scores",
         minimum=0.0, maximum=5.0)
+
+    def check(self, path: str) -> None:
+        if not self.model:
+            check_idle(self, path, f"{path}.model is empty", "name the model's folder")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,3 +108,12 @@ class SafetyConfig:
     @property
     def is_on(self) -> bool:
         return bool(self.model or self.default_keywords or self.keywords)
+
+    def check(self, path: str) -> None:
+        if not self.is_on:
+            check_idle(self, path, "there is neither a model nor a list of keywords",
+                       f"set {path}.model, {path}.default_keywords or {path}.keywords")
+        elif not (self.default_keywords or self.keywords):
+            check_idle(self, path, "there is no list of keywords",
+                       f"set {path}.default_keywords or {path}.keywords",
+                       only=("keyword_saturation", "max_keyword_lines"))

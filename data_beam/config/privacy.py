@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from data_beam.config.checks import check_idle
 from maxlm.config.schema import ConfigError, setting
 
 ACTIONS = ("placeholder", "drop", "keep")
@@ -38,3 +39,11 @@ class PrivacyConfig:
         if not self.enabled and self != PrivacyConfig():
             raise ConfigError(f"{path}.enabled: is False, so the other fields of {path} do "
                               "nothing; set it, or leave them at their defaults")
+        kinds = [field.name for field in dataclasses.fields(self)
+                 if field.metadata["choices"] == ACTIONS]
+        if all(getattr(self, kind) != "drop" for kind in kinds):
+            check_idle(self, path, "no kind has the action 'drop'", "give it to one",
+                       only=("drop_over",))
+        if not self.name_recogniser:
+            check_idle(self, path, f"{path}.name_recogniser is empty", "name the function",
+                       only=("name",))

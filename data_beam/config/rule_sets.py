@@ -6,6 +6,7 @@ each is measured and where it comes from. None switches a threshold off.
 
 import dataclasses
 
+from data_beam.config.checks import check_order
 from maxlm.config.schema import ConfigError, setting
 
 _OFF = "; None switches it off"
@@ -32,6 +33,7 @@ class GopherQualityTable:
         ("the", "be", "to", "of", "and", "that", "have", "with"), "the stop words, as written")
 
     def check(self, path: str) -> None:
+        check_order(self, path, "words", "mean_word_length")
         if self.min_stop_words is not None and len(set(self.stop_words)) < self.min_stop_words:
             raise ConfigError(f"{path}.stop_words: {len(set(self.stop_words))} words, fewer than "
                               f"min_stop_words ({self.min_stop_words}), so nothing would pass")
@@ -64,9 +66,14 @@ class GopherRepetitionTable:
         "share of characters in repeated 5-, 6-, ... 10-grams of words")
 
     def check(self, path: str) -> None:
-        for name in ("max_top_ngram", "max_duplicate_ngrams"):
-            if any(value < 0 for value in getattr(self, name)):
+        for name, most, sizes in (("max_top_ngram", 3, "2-, 3- and 4-grams"),
+                                  ("max_duplicate_ngrams", 6, "5- to 10-grams")):
+            values = getattr(self, name)
+            if any(value < 0 for value in values):
                 raise ConfigError(f"{path}.{name}: shares must not be negative")
+            if len(values) > most:
+                raise ConfigError(f"{path}.{name}: {len(values)} values, but only {most} are "
+                                  f"looked at, for {sizes}; leave out the rest")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,6 +240,9 @@ class EntropyTable:
     min_bits: float | None = _share(3.0, "bits per character, at least")
     max_bits: float | None = _share(6.5, "bits per character, at most")
     min_characters: int = setting(200, "shorter texts are not judged", minimum=1)
+
+    def check(self, path: str) -> None:
+        check_order(self, path, "bits")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -120,8 +120,25 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
     raise _wrong_type(path, kind, value)
 
 
-def _wrong_type(path: str, kind: Any, value: Any) -> ConfigError:
-    return ConfigError(f"{path}: expected {_type_name(kind)}, got {value!r}")
+def _list_hint(path: str, kind: Any, typed: bool = False) -> str:
+    """How a list of scalars is written, for the end of a message; empty for other types.
+
+    Args:
+      typed: on the command line, where the shell wants quotes around it.
+    """
+    options = typing.get_args(kind) if typing.get_origin(kind) in (
+        typing.Union, types.UnionType) else (kind,)
+    for option in options:
+        item = typing.get_args(option)[0] if typing.get_origin(option) is tuple else None
+        example = {int: "[1,2]", float: "[0.1,0.2]", str: '["a","b"]'}.get(item)
+        if example:
+            return "; write it like " + (f"--{path}='{example}'" if typed else example)
+    return ""
+
+
+def _wrong_type(path: str, kind: Any, value: Any, typed: bool = False) -> ConfigError:
+    return ConfigError(f"{path}: expected {_type_name(kind)}, got {value!r}"
+                       f"{_list_hint(path, kind, typed)}")
 
 
 def _check_bounds(value: Any, field: dataclasses.Field, path: str) -> None:
@@ -220,7 +237,8 @@ def _parse_text(text: str, kind: Any, path: str) -> Any:
         try:
             return json.loads(text)
         except json.JSONDecodeError as error:
-            raise ConfigError(f"{path}: not valid JSON ({error})") from None
+            raise ConfigError(f"{path}: not valid JSON ({error})"
+                              f"{_list_hint(path, kind, typed=True)}") from None
     if bool in options and text.lower() in ("true", "false", "1", "0"):
         return text.lower() in ("true", "1")
     if int in options or float in options:
@@ -233,7 +251,7 @@ def _parse_text(text: str, kind: Any, path: str) -> Any:
                 pass
     if str in options:
         return text
-    raise _wrong_type(path, kind, text)
+    raise _wrong_type(path, kind, text, typed=True)
 
 
 def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str) -> None:

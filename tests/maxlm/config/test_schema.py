@@ -182,7 +182,12 @@ def test_override_true():
         ("engine.rate", "nan", "config.engine.rate: must be a finite number, got nan"),
         ("engine.loud", "maybe", "config.engine.loud: expected True or False, got 'maybe'"),
         ("engine.kind", "coal", "config.engine.kind: 'coal' is not one of steam, diesel"),
-        ("engine.sizes", "3", "config.engine.sizes: expected a list of an integer, got '3'"),
+        ("engine.sizes", "3", "config.engine.sizes: expected a list of an integer, got '3'; "
+         "write it like --config.engine.sizes='[1,2]'"),
+        ("engine.sizes", "1,2", "config.engine.sizes: expected a list of an integer, got '1,2'; "
+         "write it like --config.engine.sizes='[1,2]'"),
+        ("engine.sizes", "(1, 2)", "config.engine.sizes: expected a list of an integer, got "
+         "'(1, 2)'; write it like --config.engine.sizes='[1,2]'"),
         ("engine.fuel", '[{"path": "a", "weight": -1}]',
          "config.engine.fuel[0].weight: must be above 0, got -1.0"),
     ],
@@ -191,6 +196,29 @@ def test_override_mistakes(name, text, expected):
     with pytest.raises(ConfigError) as caught:
         overridden(name, text)
     assert str(caught.value) == expected
+
+
+def test_a_list_in_wrong_syntax_shows_the_right_one():
+    @dataclasses.dataclass(frozen=True)
+    class Lists:
+        names: tuple[str, ...] = setting((), "texts")
+        shares: tuple[float, ...] = setting((), "numbers")
+
+    hint = "; write it like --config.names='[\"a\",\"b\"]'"
+    for text, message in [
+            ("zh,en", "expected a list of a text, got 'zh,en'" + hint),
+            ("", "expected a list of a text, got ''" + hint),
+            ("['zh']", "not valid JSON (Expecting value: line 1 column 2 (char 1))" + hint),
+            ("[zh]", "not valid JSON (Expecting value: line 1 column 2 (char 1))" + hint)]:
+        with pytest.raises(ConfigError) as caught:
+            override(to_config_dict(Lists()), Lists, "names", text)
+        assert str(caught.value) == "config.names: " + message
+    with pytest.raises(ConfigError, match=r"='\[0\.1,0\.2\]'$"):
+        override(to_config_dict(Lists()), Lists, "shares", "0.1")
+    with pytest.raises(ConfigError) as caught:  # in a config file no shell takes the quotes
+        build(Lists, {"names": "zh"})
+    assert str(caught.value) == (
+        """config.names: expected a list of a text, got 'zh'; write it like ["a","b"]""")
 
 
 def test_override_of_broken_json_says_so():
