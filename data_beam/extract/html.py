@@ -9,28 +9,8 @@ import trafilatura
 from resiliparse.extract.html2text import extract_plain_text
 
 from data_beam.config import ExtractConfig
-from data_beam.extract import boilerplate
+from data_beam.extract import boilerplate, html_names
 from data_beam.extract.errors import ExtractionError
-
-# Class or id of elements that are no part of a text, wherever they stand; whole words only, since
-# "ad" is in "header" and "share" in "shareholder".
-ADVERTISEMENT_NAMES = (
-    "ad", "ads", "advert", "adverts", "advertisement", "advertisements", "advertising",
-    "adsbygoogle", "ad-banner", "ad-block", "ad-box", "ad-container", "ad-slot", "ad-unit",
-    "ad-wrapper", "ad_box", "ad_container", "banner-ad", "banner_ad", "google-ad", "google-ads",
-    "sponsor", "sponsored", "sponsored-content", "promo-box", "guanggao", "gg-box", "bd_ad",
-    "cookie-banner", "cookie-bar", "cookie-consent", "cookie-notice", "cookie-popup", "gdpr-banner",
-    "newsletter-form", "newsletter-signup", "newsletter-subscribe", "subscribe-box",
-    "subscribe-form", "subscription-form", "related-articles", "related-content", "related-links",
-    "related-news", "related-posts", "relatedposts", "recommended-articles", "share-bar",
-    "share-box", "share-buttons", "share-links", "sharedaddy", "social-buttons", "social-icons",
-    "social-links", "social-media", "social-share", "social-sharing", "bdsharebuttonbox",
-    "bdshare", "qrcode", "breadcrumb", "breadcrumbs", "pagination")
-_NAMES = frozenset(ADVERTISEMENT_NAMES)
-_NAMED = re.compile(r""" (?:class|id)=["']?([^"'<>]+)""")
-_XPATH = "//*[" + " or ".join(
-    f"contains(concat(' ', normalize-space(@{attribute}), ' '), ' {name} ')"
-    for attribute in ("class", "id") for name in ADVERTISEMENT_NAMES) + "]"
 
 # Noncharacters of Unicode stand around the text of links on its way through the extractor.
 _BEGIN, _END = "\ufdd0", "\ufdd1"
@@ -119,12 +99,6 @@ def _without_menus(text: str, max_density: float, min_links: int) -> tuple[str, 
     return _MARKS.sub("", "\n\n".join(kept) if found else text), found
 
 
-def _skipped(page: str) -> list[str] | None:
-    """Selectors of the names in `ADVERTISEMENT_NAMES` that the page has: each costs time."""
-    names = _NAMES.intersection(" ".join(set(_NAMED.findall(page))).split())
-    return [f"{mark}{name}" for name in sorted(names) for mark in ".#"] or None
-
-
 def all_text(page: str, skip: Sequence[str] = ()) -> str:
     """All visible text of a page but for the elements that CSS selectors in `skip` name.
 
@@ -139,30 +113,57 @@ def all_text(page: str, skip: Sequence[str] = ()) -> str:
                               noscript=False, skip_elements=list(skip) or None)
 
 
-def _resiliparse(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
+def _prose(page: str) -> int:
+    """Visible characters of a page outside links, menus and forms."""
+    return _visible(all_text(page, ("a", "nav", "button", "select")))
+
+
+def _resiliparse(page: str, config: ExtractConfig,
+                 advertisements: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     weigh = config.max_link_density < 1
     text = extract_plain_text(
         _with_marks(page) if weigh else page, preserve_formatting=True, main_content=True,
         list_bullets=True, alt_texts=False, links=False, form_fields=False, noscript=False,
-        skip_elements=_skipped(page) if config.advertisement_elements else None)
+        skip_elements=[f"{mark}{name}" for name in advertisements for mark in ".#"] or None)
     if not weigh:
         return text, ("extract:html",)
     text, found = _without_menus(text, config.max_link_density, config.min_block_links)
     return text, ("extract:html", "link_blocks") if found else ("extract:html",)
 
 
-def _trafilatura(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
+def _trafilatura(page: str, config: ExtractConfig,
+                 advertisements: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     tags = page.count("<")
     if tags > MAX_TRAFILATURA_TAGS:
         raise ExtractionError("too many tags", f"{tags}, more than {MAX_TRAFILATURA_TAGS}")
+    skip = "//*[" + " or ".join(
+        f"contains(concat(' ', normalize-space(@{attribute}), ' '), ' {name} ')"
+        for attribute in ("class", "id") for name in advertisements) + "]"
     try:
         text = trafilatura.extract(
             page, output_format="txt", include_comments=False, include_tables=True,
-            deduplicate=False, with_metadata=False,
-            prune_xpath=[_XPATH] if config.advertisement_elements else None)
+            deduplicate=False, with_metadata=False, prune_xpath=[skip] if advertisements else None)
     except (ValueError, RecursionError, AssertionError) as error:
         raise ExtractionError("trafilatura failed", f"{type(error).__name__}: {error}") from error
     return text or "", ("extract:html/trafilatura",)
+
+
+def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
+    """Extracts, and once more where an element with most of the text was left out for its name."""
+    extract = {"resiliparse": _resiliparse, "trafilatura": _trafilatura}[config.html]
+    values = html_names.values(page)
+    advertisements = html_names.advertisements(values) if config.advertisement_elements else []
+    text, transforms = extract(page, config, advertisements)
+    # What holds over two thirds of the text, and was left out, is twice as long as the rest.
+    least = int(_visible(text) * html_names.MOST / (1 - html_names.MOST))
+    plain = html_names.without_names_of_most(page, values, least, _prose)
+    if plain != page:
+        advertisements = advertisements and html_names.advertisements(
+            html_names.values(plain))
+        again, done = extract(plain, config, advertisements)
+        if len(again) > len(text):
+            return again, done
+    return text, transforms
 
 
 def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
@@ -171,7 +172,8 @@ def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     Blocks, lists and preformatted text keep their line breaks. What is main content is decided by
     the extractor's own rules: resiliparse's, which DCLM (Li et al. 2024, arXiv 2406.11794) found
     as good for training as trafilatura's at an eighth of the cost, or trafilatura's (Barbaresi
-    2021). On top of them come the rules of `ExtractConfig`.
+    2021). On top of them come the rules of `ExtractConfig`. An element that holds most of the text
+    outside links (`html_names.MOST`) is never left out for its class or id.
 
     Returns:
       The text, and the names of what was done.
@@ -180,8 +182,7 @@ def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
       ExtractionError: elements nested too deeply, or a page that is too much for trafilatura.
     """
     _check_depth(page)
-    extract = {"resiliparse": _resiliparse, "trafilatura": _trafilatura}[config.html]
-    text, transforms = extract(page, config)
+    text, transforms = _main_text(page, config)
     if config.boilerplate_lines:
         plain = boilerplate.without_markers(text, config.max_boilerplate_characters)
         if plain != text:

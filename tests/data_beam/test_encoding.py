@@ -132,7 +132,7 @@ def test_text_in_another_encoding_is_not_called_broken_utf_8(text, codec):
             assert "sniffed" in error.detail
         else:
             assert found != "utf-8"
-    if codec == "gb18030" or "É" in text and "À" not in text:
+    if codec == "gb18030" or ("É" in text and "À" not in text):
         assert decode(b"English before it. " + data * 20)[0] == "English before it. " + text * 20
 
 

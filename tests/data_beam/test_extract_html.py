@@ -73,6 +73,48 @@ def test_without_the_rules_the_text_is_the_extractors_own():
     assert all(junk in text for junk in ("cheap pills", "coffee", "责任编辑", "ICP"))
 
 
+PROSE = "Results are cut into parts of equal length, each with a number and a way to the next. " * 4
+CHINESE_PROSE = "结果分成长度相等的几个部分，每部分都有编号，读者可以从一个部分走到下一个部分。" * 8
+SECTION_IDS = ("pagination", "social-media", "breadcrumbs", "Sponsored", "ad", "footer", "sidebar",
+               "navigation", "header", "menu", "modal", "banner", "copyright", "advertisement",
+               "search", "popup", "skip", "related", "comments")
+
+
+@pytest.mark.parametrize("extractor", ["resiliparse", "trafilatura"])
+@pytest.mark.parametrize("name", SECTION_IDS)
+def test_a_page_is_not_left_out_for_the_name_of_its_section(extractor, name):
+    for body in (PROSE, CHINESE_PROSE):
+        for tag in (f'section id="{name}"', f'div class="section" id="{name}"',
+                    f"section\nid='{name}'", f'DIV CLASS="section" ID={name}'):
+            page = (f"<html><body><nav><a href='/'>Home</a></nav><main><{tag}><h1>Title</h1>"
+                    f"<p>{body}</p><div class='Ads'>Buy cheap pills</div></{tag.split()[0]}></main>"
+                    "<div class='footer'><p>Made with a documentation tool</p></div></body></html>")
+            text = main_text(page, html=extractor)[0]
+            assert body.strip() in text and "cheap pills" not in text
+
+
+@pytest.mark.parametrize("extractor", ["resiliparse", "trafilatura"])
+def test_what_has_most_of_the_text_has_two_thirds_of_it_outside_links(extractor):
+    def has(share: float, inside: str = "<p>{}</p>", name: str = "pagination") -> bool:
+        count = round(60 * share)
+        page = (f"<article><h1>Tea</h1><p>{'words of an article ' * (60 - count)}</p></article>"
+                f"<div class='{name}'>{inside.format('marks of the element ' * count)}</div>")
+        return "marks of" in main_text(f"<body>{page}</body>", html=extractor)[0]
+
+    assert has(0.75) and has(0.95) and not has(0.6) and not has(0.3)
+    assert not has(0.95, "<p><a href='x'>{}</a></p>")  # a menu
+    assert not has(0.95, name="hidden pagination")
+
+
+@pytest.mark.parametrize("extractor", ["resiliparse", "trafilatura"])
+@pytest.mark.parametrize("attribute", ["class", "CLASS", "id", "Id"])
+@pytest.mark.parametrize("name", ["ad", "AD", "Ad-Banner", "COOKIE-CONSENT", "x Sponsored y"])
+def test_advertisements_are_named_in_any_case(extractor, attribute, name):
+    page = f"<article>{ARTICLE}<div {attribute}='{name}'><p>Buy cheap pills</p></div></article>"
+    text = main_text(page, html=extractor)[0]
+    assert "cheap pills" not in text and "kept for it." in text
+
+
 def test_a_longer_line_is_no_marker():
     page = f"<p>{'x' * 50}</p><p>责任编辑：张三</p>"
     assert "张三" not in main_text(page)[0]
@@ -235,7 +277,8 @@ def test_any_string_is_a_text_or_is_refused_with_a_reason(page):
     "<p>" * 3000, "<div>" * 500_000, "<div>x</div>" * 3000, "<a href=x>" * 3000,
     "<x><y z=1>" * 100_000, "<div>" * 510 + "<p>word</p>" * 3000, "<p>" * 200_000,
     "<b><i>" * 3000 + "text" * 1000,
-    "<" * 300_000, "<a " * 100_000, "<a href='" + "x" * 500_000, " class='" * 50_000,
+    "<" * 300_000, "<div class=menu>" * 500, "<p id=ad>x" * 3000, "<p class=ad>" * 100_000,
+    "<i class='ad x'>y</i>" * 10_000, " class=ad" * 50_000, "<a " * 100_000, "<a href='" + "x" * 500_000, " class='" * 50_000,
     "&" * 300_000, "<table><tr><td>" * 3000, "<!--" * 50_000, "责任编辑：" * 100_000,
     "© A. " * 60_000, "\n".join(["© " + "A.B-C, " * 25] * 2000),
     "\n".join(["版权所有 " * 30] * 2000), "\n".join(["分享" + "微信 " * 60] * 1000)],

@@ -1,0 +1,138 @@
+"""Names of elements (class, id) by which they are left out, and when they must not be.
+
+A name says what an element is for, and sometimes what its text is about: Sphinx calls the section
+of a page titled "Pagination" `pagination`. So an element that holds most of the text of its page
+loses such names before the page is extracted.
+"""
+
+import functools
+import re
+from collections.abc import Callable
+
+# Class or id of elements that are no part of a text, wherever they stand; whole words only, since
+# "ad" is in "header" and "share" in "shareholder". In any case: `AD`, `Ad-Banner`.
+ADVERTISEMENT_NAMES = (
+    "ad", "ads", "advert", "adverts", "advertisement", "advertisements", "advertising",
+    "adsbygoogle", "ad-banner", "ad-block", "ad-box", "ad-container", "ad-slot", "ad-unit",
+    "ad-wrapper", "ad_box", "ad_container", "banner-ad", "banner_ad", "google-ad", "google-ads",
+    "sponsor", "sponsored", "sponsored-content", "promo-box", "guanggao", "gg-box", "bd_ad",
+    "cookie-banner", "cookie-bar", "cookie-consent", "cookie-notice", "cookie-popup", "gdpr-banner",
+    "newsletter-form", "newsletter-signup", "newsletter-subscribe", "subscribe-box",
+    "subscribe-form", "subscription-form", "related-articles", "related-content", "related-links",
+    "related-news", "related-posts", "relatedposts", "recommended-articles", "share-bar",
+    "share-box", "share-buttons", "share-links", "sharedaddy", "social-buttons", "social-icons",
+    "social-links", "social-media", "social-share", "social-sharing", "bdsharebuttonbox",
+    "bdshare", "qrcode", "breadcrumb", "breadcrumbs", "pagination")
+_NAMES = frozenset(ADVERTISEMENT_NAMES)
+# Begins with a sign and looks back, because a search for a sign is fast.
+_NAMED = re.compile(
+    r"""=(?:(?<=\s(?:class|CLASS|Class)=)|(?<=\s(?:id|ID|Id)=))["']?([^"'<>]+)""")
+
+# Parts of names that make an extractor leave an element out: what resiliparse 1.1 and trafilatura
+# 2.0 were seen to act on, and some more. Names that say that an element is hidden are none.
+_TELLING = frozenset("""
+account actions ad ads advert advertise advertisement advertisements advertising author authorname
+bar bars bookmark box brand breadcrumb breadcrumbs banner byline carousel category collapsed
+comment commentlist comments consent cookie cookies copyright crumbs date dateline disqus donate
+down download dropdown editors email engagement expandable facebook fcontainer featured feedback
+foot footer follow gallery gdpr google guides head header info keywords label labels legal
+lightbox like likes link links list login logo menu meta metadata modal more nav navbar navigation
+newsletter next outbrain pagination paid paidcontent permalink popular popup posted pre prev
+previous print printing promo promoted published qrcode rating read recommended related reply right
+scroll search share shared sharedaddy sharing sidebar sidebars side signin signup skip skipto slide
+social socialmedia spinner sponsor sponsored sticky stories subline submitted subscribe
+subscription syndication tag tags taboola teaser timestamp topbar trending trends twitter user
+widget yahoo
+""".split())
+_PARTS = re.compile(r"[^\W_]+")
+
+MOST = 2 / 3
+"""An element with a larger share of a page's text outside links is never left out for its name."""
+
+# Bounds on the time that odd pages take: of a start tag up to its names, and how often the whole page
+# may be looked at, as elements with such names lie in each other.
+_TAG_CHARACTERS = 2000
+_LOOKS = 10
+
+_TAG = re.compile(r"<([A-Za-z][A-Za-z0-9]*)\b")
+_HIDDEN = re.compile(r"(?i)\b(?:hidden|invisible|display-none)\b")
+_LINK_OR_TAG = re.compile(r"(?is)<a\b[^<]*</a>|<[^<>]*>|\s+")
+_H1 = re.compile(r"(?i)<h1\b")
+
+
+def values(page: str) -> set[str]:
+    """What stands in `class` and `id` of the page's elements."""
+    return set(_NAMED.findall(page))
+
+
+@functools.lru_cache(1 << 16)
+def _advertisement_names(value: str) -> tuple[str, ...]:
+    return tuple(name for name in value.split() if name.lower() in _NAMES)
+
+
+def advertisements(values: set[str]) -> list[str]:
+    """The names that are those of advertisements, as the page writes them."""
+    return sorted({name for value in values for name in _advertisement_names(value)})
+
+
+@functools.lru_cache(1 << 16)
+def _without_telling(value: str) -> str | None:
+    """The value without names for which an element may be left out; None where it has none."""
+    if _HIDDEN.search(value):
+        return None
+    names = value.split()
+    kept = [name for name in names
+            if name.lower() not in _NAMES and _TELLING.isdisjoint(_PARTS.findall(name.lower()))]
+    return None if len(kept) == len(names) else " ".join(kept)
+
+
+def _end(page: str, tag: str, begin: int) -> int:
+    """Where the element ends whose start tag ends at `begin`: at its end tag, or the page's end."""
+    level = 1
+    for match in re.compile(rf"<(/?){tag}\b", re.IGNORECASE).finditer(page, begin):
+        level += -1 if match.group(1) else 1
+        if level == 0:
+            return match.start()
+    return len(page)
+
+
+def without_names_of_most(page: str, values: set[str], least: int,
+                          measure: Callable[[str], int]) -> str:
+    """The page in which elements with most of its text have no names to be left out for.
+
+    A comment section counts only with a heading of the first level, as a page about comments has.
+
+    Args:
+      page: HTML.
+      values: of its `class` and `id`.
+      least: elements with no more visible characters are not looked at.
+      measure: how much text a piece of HTML has.
+    """
+    telling = {value: shorter for value in values
+               if (shorter := _without_telling(value)) is not None}
+    cuts, total, looked_at = [], -1, 0
+    for match in _NAMED.finditer(page, 0, max(0, len(page) - least)) if telling else ():
+        shorter = telling.get(match.group(1))
+        if shorter is None:
+            continue
+        begin, end = match.span(1)
+        at = page.rfind("<", max(0, begin - _TAG_CHARACTERS), begin)
+        tag = _TAG.match(page, max(at, 0))
+        inside = page.find(">", end) + 1
+        if tag is None or inside == 0:
+            continue
+        after = _end(page, tag.group(1), inside)
+        looked_at += after - inside
+        if looked_at > _LOOKS * len(page):
+            break
+        if after - inside <= least or \
+                len(_LINK_OR_TAG.sub("", page[inside:after])) <= least:  # before it is parsed
+            continue
+        if "comment" in match.group(1).lower() and not _H1.search(page, inside, after):
+            continue
+        total = measure(page) if total < 0 else total
+        if measure(page[inside:after]) > MOST * total:
+            cuts.append((begin, end, shorter))
+    for begin, end, shorter in reversed(cuts):
+        page = page[:begin] + shorter + page[end:]
+    return page
