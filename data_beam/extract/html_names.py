@@ -30,7 +30,7 @@ _NAMED = re.compile(
 
 # Parts of names that make an extractor leave an element out: what resiliparse 1.1 and trafilatura
 # 2.0 were seen to act on, and some more. Names that say that an element is hidden are none.
-_TELLING = frozenset("""
+_TELLING = frozenset(re.findall(r"\w+", """
 account actions ad ads advert advertise advertisement advertisements advertising author authorname
 bar bars bookmark box brand breadcrumb breadcrumbs banner byline carousel category collapsed
 comment commentlist comments consent cookie cookies copyright crumbs date dateline disqus donate
@@ -43,14 +43,14 @@ scroll search share shared sharedaddy sharing sidebar sidebars side signin signu
 social socialmedia spinner sponsor sponsored sticky stories subline submitted subscribe
 subscription syndication tag tags taboola teaser timestamp topbar trending trends twitter user
 widget yahoo
-""".split())
+"""))
 _PARTS = re.compile(r"[^\W_]+")
 
 MOST = 2 / 3
 """An element with a larger share of a page's text outside links is never left out for its name."""
 
-# Bounds on the time that odd pages take: of a start tag up to its names, and how often the whole page
-# may be looked at, as elements with such names lie in each other.
+# Bounds on the time that odd pages take: of a start tag up to its names, and how often the whole
+# page may be looked at, as elements with such names lie in each other.
 _TAG_CHARACTERS = 2000
 _LOOKS = 10
 
