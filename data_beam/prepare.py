@@ -21,7 +21,6 @@ Run it again and it does nothing; stop it and the next run goes on after the las
 stage whose settings changed since is done again, with those after it.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,55 +28,12 @@ from apache_beam.io.filesystems import FileSystems
 
 from data_beam import beam_options, preview, progress
 from data_beam.config import RecipeConfig
-from data_beam.readers.listing import list_files
-from data_beam.rules import make_rules
 from data_beam.sinks import files, manifest, output_folder
-from data_beam.stages import augmentation, ledger
-from data_beam.stages.context import KINDS
-from data_beam.stages.run import books, finished, run_stage
+from data_beam.stages import ledger
+from data_beam.stages.run import books, run_stage
+from data_beam.stages.start import COMMAND, OWN_FILES, check
 from maxlm.config import command_line, schema
 from maxlm.config.schema import ConfigError, suggestion
-
-COMMAND = "data_beam.prepare"
-_SHARDS = "|".join([*(rf"{kind}/{kind}-\d{{5,}}-of-\d{{5,}}\.{suffix}"
-                      for kind, suffix in KINDS.items()),
-                    r"clusters/(?:clusters-\d{5,}-of-\d{5,}\.parquet|_summary\.json)"])
-_OWN_FILES = re.compile(
-    rf"(?:stages/\w+/)?(?:{_SHARDS})|stages/\w+/manifest\.json|report\.(?:html|json)")
-
-
-def _difference(existing: dict[str, Any], identity: dict[str, Any]) -> str | None:
-    """What tells the corpus of one manifest from that of this run, or None."""
-    if existing["recipe_sha256"] != identity["recipe_sha256"]:
-        changed = [key for key in identity["recipe"]
-                   if existing["recipe"].get(key) != identity["recipe"][key]]
-        return f"holds a corpus of another recipe (it differs in {', '.join(changed)})"
-    if existing["inputs"] != identity["inputs"]:
-        now, then = identity["inputs"], existing["inputs"]
-        return (f"was made from other files (now {now['files']} of {now['bytes']:,} bytes, then "
-                f"{then['files']} of {then['bytes']:,}, or some were modified since)")
-    return next((f"was made with another {path}" for path, digest in identity["loaded"].items()
-                 if existing["loaded"].get(path) != digest), None)
-
-
-def _already_done(output: str, identity: dict[str, Any], replace: bool) -> bool:
-    """Whether `output` holds the corpus of this recipe and these files.
-
-    Raises:
-      ConfigError: it holds another corpus that is not to be replaced, or this one in part.
-    """
-    existing = manifest.read(output)
-    if existing is None:
-        return False
-    difference = _difference(existing, identity)
-    if difference is None:
-        output_folder.check_whole(output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
-        return True
-    if not replace:
-        raise ConfigError(f"--output: {output} {difference}; choose another --output, or add "
-                          "--replace to make this one anew")
-    output_folder.reopen(output, COMMAND, _OWN_FILES, manifest.NAME)
-    return False
 
 
 def prepare(recipe: RecipeConfig, output: str, options: Any,
@@ -107,32 +63,22 @@ def prepare(recipe: RecipeConfig, output: str, options: Any,
 
 def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[str],
              keep_stages: bool, replace: bool) -> dict[str, Any] | None:
-    listing = list_files(recipe)
-    if _already_done(output, manifest.identity(recipe, listing), replace):
+    start = check(recipe, output, stages, replace)[0]
+    listing, fingerprints, done = start.listing, start.fingerprints, start.done
+    if start.whole:
         _finish(output, keep_stages)
         print(f"{output} is whole and of this recipe: nothing to do")
         result = manifest.read(output)
         assert result is not None
         return result
-    fingerprints = ledger.fingerprints(recipe, listing)
-    done = finished(output, fingerprints)
-    wanted = [stage for stage in ledger.STAGES if stage in stages]
-    missing = [stage for stage in ledger.STAGES[:ledger.STAGES.index(wanted[0])]
-               if stage not in done]
-    if missing:
-        raise ConfigError(f"--stages: {wanted[0]} needs {missing[0]}, which is not done in "
-                          f"{output} for these files and settings; add it")
-    # Mistakes that only rules and augmentation can see end the run before it reads anything.
-    if "filter" in wanted and "filter" not in done:
-        make_rules(recipe)
-    if "finish" in wanted and "finish" not in done:
-        augmentation.check(recipe)
+    if start.replaces:
+        output_folder.reopen(output, COMMAND, OWN_FILES, manifest.NAME)
     kept = [f"stages/{stage}/" for stage in done]
     if "finish" in done:  # its files are those of the corpus itself
         kept += [entry["file"] for entry in done["finish"]["outputs"]]
     result = None
     try:
-        temporary = output_folder.begin(output, COMMAND, _OWN_FILES,
+        temporary = output_folder.begin(output, COMMAND, OWN_FILES,
                                         lambda name: name.startswith(tuple(kept)))
         print(f"{len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
               f"{len(recipe.sources)} sources", flush=True)
@@ -140,7 +86,7 @@ def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[s
             if stage in done:
                 print(f"{stage}: done before", flush=True)
                 continue
-            if stage not in wanted:
+            if stage not in stages:
                 break
             done[stage] = run_stage(stage, recipe, listing, output, temporary, done, options)
             if stage == ledger.STAGES[-1]:
@@ -202,15 +148,15 @@ def main(argv: Sequence[str]) -> int:
                         help="if the folder holds a corpus of another recipe or of other files, "
                         "make it anew, from the stages that were kept where they still hold")
     parser.add_argument("--dry_run", action="store_true",
-                        help="write nothing: print the plan, and what the rules would decide on "
-                        f"{preview.DOCUMENTS} documents")
+                        help="write nothing: make the checks of a run, print the plan, and what "
+                        f"the rules would decide on {preview.DOCUMENTS} documents")
     words, overrides = command_line.split_overrides(argv)
     arguments, beam_words = parser.parse_known_args(words)
     recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)
     options = beam_options.pipeline_options(beam_words)
     stages = _stages(arguments.stages)
     if arguments.dry_run:
-        preview.show(recipe, arguments.output)
+        preview.show(recipe, arguments.output, stages, arguments.replace)
         return 0
     result = prepare(recipe, arguments.output, options, stages, arguments.keep_stages,
                      arguments.replace)

@@ -7,28 +7,34 @@ from collections.abc import Iterator, Sequence
 from data_beam.config import RecipeConfig
 from data_beam.decontaminate.rule import DecontaminateRule
 from data_beam.process import process
-from data_beam.readers.listing import File, list_files
+from data_beam.readers.listing import File
 from data_beam.readers.records import read_file
 from data_beam.records import DeadLetter, Document, Dropped, Record
 from data_beam.rules import Rule, judge, make_rules
-from data_beam.sinks import manifest
-from data_beam.stages import ledger
-from data_beam.stages.run import finished
+from data_beam.stages import ledger, start
 
 DOCUMENTS = 200
 """Read for the preview, the same number from each source."""
 _PER_FILE = 20
 
 
-def show(recipe: RecipeConfig, output: str) -> None:
+def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAGES,
+         replace: bool = False) -> None:
     """Prints the plan of a recipe and a preview; writes nothing.
 
+    Args:
+      recipe: checked recipe.
+      output: folder of the corpus.
+      stages: those that would run.
+      replace: whether another corpus there would be replaced.
+
     Raises:
-      ConfigError: what a real run would say before it starts: inputs or models that do not exist.
+      ConfigError: what a real run would say before it starts; see `start.check`.
     """
-    listing = list_files(recipe)
-    rules = make_rules(recipe)
-    print(_plan(recipe, listing, rules, output))
+    beginning, rules = start.check(recipe, output, stages, replace)
+    listing = beginning.listing
+    rules = rules or make_rules(recipe)
+    print(_plan(recipe, beginning, rules, output))
     print()
     decided: Counter[str] = Counter()
     seen: dict[str, str] = {}
@@ -44,23 +50,24 @@ def show(recipe: RecipeConfig, output: str) -> None:
     print("near copies are found among all documents only, in a real run")
 
 
-def _plan(recipe: RecipeConfig, listing: Sequence[File], rules: Sequence[Rule],
+def _plan(recipe: RecipeConfig, beginning: start.Start, rules: Sequence[Rule],
           output: str) -> str:
     lines = [f"plan for {output}", "  sources:"]
     for source in recipe.sources:
-        of_source = [file for file in listing if file.source == source.name]
+        of_source = [file for file in beginning.listing if file.source == source.name]
         formats = ", ".join(sorted({entry.format for entry in source.inputs}))
         lines.append(f"    {source.name} ({source.domain}, {source.licence}): {len(of_source):,} "
                      f"files, {sum(file.size for file in of_source) / 1e6:.1f} MB, {formats}")
-    if manifest.read(output) is not None:
-        lines.append("  the corpus is there already: a run compares its recipe and inputs")
+    if beginning.whole:
+        lines.append("  the corpus is there already, whole and of this recipe: nothing to do")
         return "\n".join(lines)
-    done = finished(output, ledger.fingerprints(recipe, listing))
+    if beginning.replaces:
+        lines.append("  the corpus of another recipe or other files that is there is replaced")
     lines.append("  stages:")
     what = {"filter": ", ".join(rule.stage for rule in rules), "report": "report.html, report.json"}
     for stage in ledger.STAGES:
         text = what.get(stage, ", ".join(ledger.SECTIONS[stage]))
-        lines.append(f"    {stage}{' (done before)' if stage in done else ''}: {text}")
+        lines.append(f"    {stage}{' (done before)' if stage in beginning.done else ''}: {text}")
         if stage == "filter":
             lines += [f"      {note}" for rule in rules if isinstance(rule, DecontaminateRule)
                       for note in rule.notes()]

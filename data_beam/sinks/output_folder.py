@@ -71,6 +71,32 @@ def is_unfinished(output: str, command: str) -> bool:
     return FileSystems.exists(path) and files.read_bytes(path).strip() == command.encode()
 
 
+def check_is_folder(output: str) -> None:
+    """Checks that an output, if it is there, is a folder.
+
+    Raises:
+      ConfigError: it is, or lies below, a file.
+    """
+    if files.is_local(output) and any(
+            place.exists() and not place.is_dir() for place in (
+                Path(output).resolve(), *Path(output).resolve().parents)):
+        raise ConfigError(f"--output: {output} is, or lies below, a file; name a folder")
+
+
+def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
+    """Checks that `begin` may have a folder; see there.
+
+    Raises:
+      ConfigError: it holds files of something else.
+    """
+    marked = is_unfinished(output, command)
+    for entry in files.match(output, "**"):
+        name = entry.path[len(output.rstrip("/")) + 1:]
+        if not marked or not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
+            raise ConfigError(f"--output: {output} holds files of something else ({name}); choose "
+                              "a new or an empty folder")
+
+
 def begin(output: str, command: str, own: re.Pattern[str],
           keep: Callable[[str], bool] = lambda name: False) -> str:
     """Clears what a stopped run left and marks the folder as this command's until `finish`.
@@ -90,15 +116,13 @@ def begin(output: str, command: str, own: re.Pattern[str],
     Raises:
       ConfigError: the folder holds files of something else. Nothing was deleted.
     """
+    check_begin(output, command, own)
     marked = is_unfinished(output, command)
     temporary = FileSystems.join(output, files.TEMPORARY)
     marker = FileSystems.join(temporary, _MARKER)
     left = []
     for entry in files.match(output, "**"):
         name = entry.path[len(output.rstrip("/")) + 1:]
-        if not marked or not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
-            raise ConfigError(f"--output: {output} holds files of something else ({name}); choose "
-                              "a new or an empty folder")
         if entry.path != marker and not keep(name):
             left.append(entry.path)
     files.remove(left)
@@ -131,6 +155,20 @@ def scratch(output: str, command: str) -> Iterator[str]:
         files.remove_folder(temporary)
 
 
+def check_reopen(output: str, own: re.Pattern[str], manifest: str) -> None:
+    """Checks that `reopen` may have a folder; see there.
+
+    Raises:
+      ConfigError: it holds files of something else too.
+    """
+    root = output.rstrip("/") + "/"
+    for entry in files.match(output, "**"):
+        name = entry.path[len(root):]
+        if name != manifest and not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
+            raise ConfigError(f"--output: {output} holds files of something else too ({name}); "
+                              "choose a new or an empty folder")
+
+
 def reopen(output: str, command: str, own: re.Pattern[str], manifest: str) -> None:
     """Makes of a whole output one that a run of `command` began, so that `begin` clears it.
 
@@ -143,12 +181,7 @@ def reopen(output: str, command: str, own: re.Pattern[str], manifest: str) -> No
     Raises:
       ConfigError: the folder holds files of something else too. Nothing was deleted.
     """
-    root = output.rstrip("/") + "/"
-    for entry in files.match(output, "**"):
-        name = entry.path[len(root):]
-        if name != manifest and not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
-            raise ConfigError(f"--output: {output} holds files of something else too ({name}); "
-                              "choose a new or an empty folder")
+    check_reopen(output, own, manifest)
     temporary = FileSystems.join(output, files.TEMPORARY)
     files.make_folder(temporary)
     _mark(temporary, command)

@@ -59,8 +59,6 @@ def check(recipe: RecipeConfig) -> None:
     """
     Augmenter(recipe.augment)
     TemplateDocuments(recipe.augment, recipe.sources)
-    if recipe.augment.enabled:
-        make_rules_for_made(recipe)
 
 
 class Making:

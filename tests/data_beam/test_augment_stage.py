@@ -196,16 +196,22 @@ def test_another_dictionary_redoes_the_last_stages_only(inputs, capsys):
     ("licence", "allow", ("MTI",), "config.licence.allow[0]: 'MTI' is no SPDX identifier"),
     ("privacy", "name_recogniser", "no_such_module:f", "config.privacy.name_recogniser"),
     ("augment", "synonyms", "no_such_file.tsv", "config.augment.synonyms: no_such_file.tsv does"),
+    ("augment", "synonyms", __file__, "must end in .tsv or .json"),
+    ("augment", "templates", "broken.json", "is not valid JSON"),
     ("augment", "back_translation", "stage_translator:nothing", "config.augment.back_translation"),
 ])
 def test_mistakes_end_a_run_before_it_reads(inputs, section, field, value, message):
     plain = to_plain(make_recipe(inputs))
-    plain[section][field] = value
-    with pytest.raises(ConfigError) as caught:
-        prepare.prepare(build(RecipeConfig, plain), str(inputs / "a"),
-                        beam_options.pipeline_options([]))
-    assert message in str(caught.value)
-    assert not (inputs / "a" / "stages").exists()
+    (inputs / "broken.json").write_text("{")
+    plain[section][field] = str(inputs / value) if value == "broken.json" else value
+    for run in (
+            lambda recipe, output: prepare.prepare(
+                recipe, output, beam_options.pipeline_options([])),
+            preview.show):
+        with pytest.raises(ConfigError) as caught:
+            run(build(RecipeConfig, plain), str(inputs / "a"))
+        assert message in str(caught.value)
+        assert not (inputs / "a").exists()
 
 
 def test_the_dry_run_tells_what_is_searched_for(inputs, capsys):

@@ -79,7 +79,8 @@ def test_a_stopped_run_is_cleared_but_for_what_is_not_its_own(inputs, command, t
     output = tmp_path / "out"
     own = {prepare: "documents/documents-00009-of-00010.parquet",
            tokenize: "train/gone-00000-of-00001.index.parquet"}[command]
-    temporary = Path(output_folder.begin(str(output), command.COMMAND, command._OWN_FILES))
+    files_of = {prepare: prepare.OWN_FILES, tokenize: tokenize._OWN_FILES}[command]
+    temporary = Path(output_folder.begin(str(output), command.COMMAND, files_of))
     for name in (own, "train/a.txt", "documents/a.txt"):
         (output / name).parent.mkdir(exist_ok=True)
         (output / name).write_text("half")

@@ -393,8 +393,8 @@ def test_running_twice_changes_nothing(text):
 
 
 @pytest.mark.parametrize("piece", [
-    "1", "1 ", "a@", "@", "a@a.", "1.1.1.1.", "-1", "+1 ", "京A", "a", "(at)", "a@例.", "a@例", "cell: ",
-    "回乡证H1234567", "passport E1234567",
+    "1", "1 ", "a@", "@", "a@a.", "1.1.1.1.", "-1", "+1 ", "京A", "a", "(at)", "a@例.", "a@例",
+    "cell: ", "回乡证H1234567", "passport E1234567",
     "2001:", "0571-", "138 0013 ", "4111 1111 ", "(", "电话", "x.", "身份证", " at x dot x", "a%",
 ])
 def test_adversarial_lines_end(piece):
