@@ -4,6 +4,8 @@
     PYTHON benchmarks/corpus_datatrove.py chain FOLDER PROCESSES OUTPUT
 """
 
+# pyright: reportMissingImports=false
+# datatrove is in another interpreter.
 import json
 import sys
 import time
