@@ -2,7 +2,7 @@
 
 import json
 
-from tests.data_beam.mini_corpus.corpus import MiniCorpus, Rows, dropped, kept
+from tests.data_beam.mini_corpus.corpus import FREE, MiniCorpus, Rows, dropped, kept
 
 
 def add(corpus: MiniCorpus) -> None:
@@ -27,7 +27,9 @@ def licences(corpus: MiniCorpus) -> None:
                         "MIT AND GPL-2.0-only", "CC-BY-ND-4.0", "署名-非商业性使用 4.0"):
             rows.add(corpus.chinese.text(), dropped("licence", "licence not allowed", why=licence),
                      licence=licence)
-        for licence in ("", "all rights reserved", "see website", "BSD", "版权所有", "CC", "MITT"):
+        rows.add(corpus.english.text(), kept("en", licence=FREE, why="blank: that of the source"),
+                 licence=" ")
+        for licence in ("all rights reserved", "see website", "BSD", "版权所有", "CC", "MITT"):
             rows.add(corpus.english.text(), dropped("licence", "licence unknown", why=licence),
                      licence=licence)
 
