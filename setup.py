@@ -15,6 +15,7 @@ TEST = [
     "pytest-timeout>=2.3",
     "reportlab>=4",
     "ruff>=0.6",
+    "setuptools>=69",  # Python 3.12 environments come without; Beam packs the project with it
     # The reference implementation that logits are compared with. On one Python only: its Linux
     # wheels bring two gigabytes of CUDA libraries from the default index.
     "torch==2.13.0; python_version < '3.12'",
