@@ -71,6 +71,17 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
     return options
 
 
+def in_this_process(options: PipelineOptions) -> PipelineOptions:
+    """The same options without worker processes on this machine; others stay as they are."""
+    direct = options.view_as(DirectOptions)
+    if (options.view_as(StandardOptions).runner != DEFAULT_RUNNER
+            or direct.direct_running_mode != "multi_processing"):
+        return options
+    return PipelineOptions.from_dictionary({
+        **options.get_all_options(drop_default=True),
+        "direct_running_mode": "in_memory", "direct_num_workers": 1})
+
+
 class _QuietRunner(FnApiRunner):
     """Its worker processes are those of `data_beam.sdk_worker`."""
 

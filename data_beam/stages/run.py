@@ -20,6 +20,9 @@ from data_beam.stages.context import Context, Place
 RUN: dict[str, Callable[[Context], None]] = {
     "extract": extract.run, "filter": filter.run, "dedup": dedup.run, "finish": finish.run,
     "report": report.run}
+ALONE = {"dedup": 5_000, "finish": 20_000, "report": 20_000}
+"""Documents up to which a stage stays in this process though worker processes were asked for: they
+take seconds to start, and this much work is done by then (docs/decisions.md)."""
 _SCRATCH = ("reports", "progress", "parts", "work")
 """Folders below the temporary one that belong to a single stage."""
 
@@ -85,6 +88,11 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
                   recipe.shards)
     files.make_folder(place.output)
 
+    read = None if before is None else {
+        name: entry["kept"] for name, entry in before["sources"].items()}
+    if read is not None and sum(read.values()) <= ALONE.get(stage, -1):
+        options = beam_options.in_this_process(options)
+
     def pipeline(build: Callable[[beam.Pipeline], None]) -> None:
         root = beam_options.make_pipeline(options)
         build(root)
@@ -93,8 +101,6 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
             raise RuntimeError(f"the Beam job of stage {stage} ended in state {state}; {output} is "
                                "not whole")
 
-    read = None if before is None else {
-        name: entry["kept"] for name, entry in before["sources"].items()}
     unit, total = ("bytes", sum(file.size for file in listing)) if read is None else (
         "documents", sum(read.values()))
     passes = dedup.passes(recipe) if stage == "dedup" else 1

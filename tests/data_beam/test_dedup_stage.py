@@ -159,7 +159,8 @@ def ends(output: Path) -> dict[str, tuple]:
             | {row["id"]: (row["reason"], row["detail"]) for row in rows(output, "dropped")})
 
 
-def test_workers_shards_and_order_change_nothing(corpus, tmp_path):
+def test_workers_shards_and_order_change_nothing(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("data_beam.stages.run.ALONE", {})  # every stage in worker processes
     texts, root, output = corpus
     assert ends(run(recipe(root, NEAR, shards=7), tmp_path / "seven")) == ends(output)
     if not texts[0].isascii():

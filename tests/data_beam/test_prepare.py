@@ -272,10 +272,25 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
     assert contents(tmp_path / "out") == expected
 
 
-def test_two_worker_processes_give_the_same_bytes(made, tmp_path):
+def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
+    monkeypatch.setattr("data_beam.stages.run.ALONE", {})  # every stage in worker processes
     recipe, output, _ = made
     run(recipe, tmp_path / "out", "--runner=FnApiRunner",
         "--direct_running_mode=multi_processing", "--direct_num_workers=2")
+    assert contents(tmp_path / "out") == contents(output)
+
+
+def test_small_stages_start_no_processes(made, tmp_path):
+    """Some seconds each; the stages before are read in parallel as asked."""
+    recipe, output, _ = made
+    two = beam_options.pipeline_options(
+        ["--direct_running_mode=multi_processing", "--direct_num_workers=2"])
+    alone = beam_options.in_this_process(two).get_all_options()
+    assert (alone["direct_running_mode"], alone["direct_num_workers"]) == ("in_memory", 1)
+    assert alone["runner"] == "FnApiRunner"
+    cluster = beam_options.pipeline_options(["--runner=PortableRunner", "--job_endpoint=h:1"])
+    assert beam_options.in_this_process(cluster) is cluster
+    prepare.prepare(recipe, str(tmp_path / "out"), two)
     assert contents(tmp_path / "out") == contents(output)
 
 
