@@ -58,6 +58,7 @@ setup(
         "ftfy>=6.3",
         "grain>=0.2.13",
         "jax>=0.10.2",
+        "lxml_html_clean>=0.4",  # trafilatura imports it, and leaves it to an extra of an extra
         "license-expression>=30.4",
         "ml-collections>=1.0",
         "numpy>=2",
