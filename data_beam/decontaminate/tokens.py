@@ -25,7 +25,7 @@ def tokens(text: str) -> list[str]:
     for word in _WORD.findall(text):
         if word.isascii():
             found.append(word.lower())
-        elif _ONLY_UNSPACED(word):
+        elif _ONLY_UNSPACED(word) and unicodedata.is_normalized("NFKC", word):
             found.extend(word)
         else:
             found.extend(unicodedata.normalize("NFKC", piece).lower()

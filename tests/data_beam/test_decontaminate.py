@@ -55,6 +55,12 @@ def test_tokens(text, expected):
     assert len(list(spans(text))) == len(expected)
 
 
+def test_forms_of_one_character_are_one_token():
+    """Compatibility ideographs and half-width kana, alone and beside letters."""
+    assert tokens("\uf900x \uf900") == ["\u8c48", "x", "\u8c48"]
+    assert tokens("\uff76") == tokens("\u30ab") == ["\u30ab"]
+
+
 @given(st.text(max_size=80))
 def test_spans_are_those_of_the_tokens(text):
     places = list(spans(text))
