@@ -1,14 +1,12 @@
 """A corpus whose every document has a label: the whole recipe must agree with all of them."""
 
 import collections
-import contextlib
 import hashlib
 import json
 import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -25,6 +23,7 @@ from data_beam.readers.listing import list_files
 from data_beam.stages import ledger
 from data_beam.stages.run import run_stage
 from maxlm.config.schema import ConfigError, build, to_plain
+from tests.data_beam.job_service import portable_options
 from tests.data_beam.mini_corpus import everything
 from tests.data_beam.mini_corpus.corpus import Label, MiniCorpus, id_of
 
@@ -308,27 +307,9 @@ def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_the_portable_protocol_gives_the_same_bytes(made, tmp_path):
     """Beam's own job service, with the workers in processes that it starts."""
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = probe.getsockname()[1]
-    service = subprocess.Popen(
-        [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main",
-         "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection(("localhost", port), 1):
-                break
-            assert service.poll() is None and time.monotonic() < deadline, "no job service"
-            time.sleep(0.2)
-        prepare.prepare(made.recipe, str(tmp_path / "out"), beam_options.pipeline_options(
-            ["--runner=PortableRunner", f"--job_endpoint=localhost:{port}",
-             "--environment_type=beam:env:harness_subprocess_python:v1",
-             f"--environment_config={sys.executable} -m "
-             "apache_beam.runners.worker.sdk_worker_main"]))
-    finally:
-        service.terminate()
-        service.wait(20)
+    with portable_options() as options:
+        prepare.prepare(made.recipe, str(tmp_path / "out"),
+                        beam_options.pipeline_options(options))
     assert contents(tmp_path / "out") == contents(made.output)
 
 

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -45,6 +44,7 @@ from data_beam.stages.run import run_stage
 from maxlm.config.schema import ConfigError, build
 from maxlm.data import corpus
 from tests.data_beam.file_limits import file_size_limit
+from tests.data_beam.job_service import portable_options
 
 TEA = "茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们日常的饮料。" * 2
 PROSE = "A sentence about the history of tea, long enough to be kept by every rule, number {}."
@@ -297,26 +297,8 @@ def test_small_stages_start_no_processes(made, tmp_path):
 def test_the_portable_protocol_gives_the_same_bytes(made, tmp_path):
     """Beam's own job service, with the workers in a process that it starts."""
     recipe, output, _ = made
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = probe.getsockname()[1]
-    service = subprocess.Popen(
-        [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main",
-         "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection(("localhost", port), 1):
-                break
-            assert service.poll() is None and time.monotonic() < deadline, "no job service"
-            time.sleep(0.2)
-        run(recipe, tmp_path / "out", "--runner=PortableRunner", f"--job_endpoint=localhost:{port}",
-            "--environment_type=beam:env:harness_subprocess_python:v1",
-            f"--environment_config={sys.executable} -m "
-            "apache_beam.runners.worker.sdk_worker_main")
-    finally:
-        service.terminate()
-        service.wait(20)
+    with portable_options() as options:
+        run(recipe, tmp_path / "out", *options)
     assert contents(tmp_path / "out") == contents(output)
 
 
