@@ -1,9 +1,8 @@
 """Levanter's side of benchmarks.train_cpu: its LlamaLMHeadModel, Adam and `Trainer.train_step`.
 
-Its settings are its defaults but for the shape, the schedule (constant) and three that are meant
-for accelerators: layers are unrolled, nothing is computed again and attention is the plain formula,
-which is what it runs fastest with on a CPU. Weight decay spares norms and embeddings, as its
-default does. Trackers, checkpoints and hooks are off.
+Its settings are its defaults but for the shape, the schedule (constant) and two that it runs faster
+with on a CPU: layers are unrolled and nothing is computed again. Weight decay spares norms and
+embeddings, as its default does. Trackers, checkpoints and hooks are off.
 """
 
 # pyright: reportMissingImports=false
@@ -22,7 +21,6 @@ def start(job: Job) -> tuple[int, Run]:
     import jax
     import jmp
     import levanter.tracker
-    from levanter.layers.attention import AttentionBackend
     from levanter.layers.rotary import DefaultRotaryEmbeddingsConfig
     from levanter.models.llama import LlamaConfig
     from levanter.models.lm_model import LmExample
@@ -39,7 +37,7 @@ def start(job: Job) -> tuple[int, Run]:
         head_dim=shape["head_dim"], layer_norm_epsilon=shape["rms_norm_eps"],
         tie_word_embeddings=shape["tie_word_embeddings"],
         rope=DefaultRotaryEmbeddingsConfig(theta=shape["rope_theta"]),
-        gradient_checkpointing=False, scan_layers=False, attn_backend=AttentionBackend.VANILLA)
+        gradient_checkpointing=False, scan_layers=False)
     optimizer = AdamConfig(
         learning_rate=job["learning_rate"], lr_schedule="constant", warmup=0,
         weight_decay=job["weight_decay"], beta1=job["beta1"], beta2=job["beta2"],
