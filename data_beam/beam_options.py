@@ -1,10 +1,8 @@
 """Beam's command line, with mistakes named and the runner pinned."""
 
 import logging
-import shlex
-import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import (
@@ -14,10 +12,10 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
     _BeamArgumentParser,
 )
-from apache_beam.portability import python_urns
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
+from data_beam.worker_processes import LocalRunner, start_server
 from maxlm.config.schema import ConfigError, suggestion
 
 DEFAULT_RUNNER = "FnApiRunner"
@@ -65,32 +63,26 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
     number = options.view_as(DirectOptions).direct_num_workers
     if number < 0:
         raise ConfigError(f"--direct_num_workers={number}: must be 0 (one a core) or more")
+    if _local_processes(options):
+        start_server()
     workers = options.view_as(WorkerOptions)
     if workers.default_sdk_harness_log_level is None:  # Beam's INFO tells of its own start and end.
         workers.default_sdk_harness_log_level = "WARNING"
     return options
 
 
+def _local_processes(options: PipelineOptions) -> bool:
+    return (options.view_as(StandardOptions).runner == DEFAULT_RUNNER
+            and options.view_as(DirectOptions).direct_running_mode == "multi_processing")
+
+
 def in_this_process(options: PipelineOptions) -> PipelineOptions:
     """The same options without worker processes on this machine; others stay as they are."""
-    direct = options.view_as(DirectOptions)
-    if (options.view_as(StandardOptions).runner != DEFAULT_RUNNER
-            or direct.direct_running_mode != "multi_processing"):
+    if not _local_processes(options):
         return options
     return PipelineOptions.from_dictionary({
         **options.get_all_options(drop_default=True),
         "direct_running_mode": "in_memory", "direct_num_workers": 1})
-
-
-class _QuietRunner(FnApiRunner):
-    """Its worker processes are those of `data_beam.sdk_worker`."""
-
-    def run_via_runner_api(self, pipeline_proto: Any, options: PipelineOptions) -> Any:
-        for environment in pipeline_proto.components.environments.values():
-            if environment.urn == python_urns.SUBPROCESS_SDK:
-                command = f"{shlex.quote(sys.executable)} -m data_beam.sdk_worker"
-                environment.payload = command.encode()
-        return super().run_via_runner_api(pipeline_proto, options)
 
 
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
@@ -104,6 +96,6 @@ def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
     logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
     runner = create_runner(options.view_as(StandardOptions).runner)
     try:
-        return beam.Pipeline(_QuietRunner() if type(runner) is FnApiRunner else runner, options)
+        return beam.Pipeline(LocalRunner() if type(runner) is FnApiRunner else runner, options)
     except ValueError as error:
         raise ConfigError(f"Beam options: {' '.join(str(error).split())}") from None

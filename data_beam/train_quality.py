@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from data_beam.models import agreement, examples, folder, ordinal
+from data_beam.models import agreement, examples, folder, ordinal_training
 from data_beam.models.classifier import TASKS, Task
 from data_beam.models.hashed_ngrams import HashedNgrams
 from data_beam.sinks import files, output_folder
@@ -106,7 +106,7 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
         progress = _Progress()
         started = time.monotonic()
         ngrams = HashedNgrams(flags["features"], flags["ngrams"])
-        model = ordinal.train(
+        model = ordinal_training.train(
             _features(ngrams, train.texts, flags["features"], progress), train.labels, flags["l2"],
             lambda iteration, loss: progress(f"iteration {iteration}, loss {loss:.6g}"))
         print(f"trained in {time.monotonic() - started:.1f} s", flush=True)

@@ -5,6 +5,7 @@ where each begins, and what the choice of a survivor needs. Only documents that 
 another are in it, and no worker holds more than a cache of them.
 """
 
+import bisect
 import collections
 import dataclasses
 import io
@@ -18,7 +19,6 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.dedup.survivor import Member
-from data_beam.dedup.texts import shards_of
 from data_beam.sinks import files
 
 _CACHE_BYTES = 256 * 2**20
@@ -83,7 +83,7 @@ class Store:
         self._cached = 0
 
     def _find(self, node: int) -> tuple[_Shard, int]:
-        number = int(shards_of(np.array([node]), self._offsets)[0])
+        number = bisect.bisect_right(self._offsets, node) - 1
         shard = self._shards.get(number)
         if shard is None:
             base = FileSystems.join(self._folder, f"{number:05d}")
@@ -92,7 +92,7 @@ class Store:
             handle = FileSystems.open(
                 f"{base}.shingles", compression_type=CompressionTypes.UNCOMPRESSED)
             shard = self._shards[number] = _Shard(handle, table, *columns)
-        place = int(np.searchsorted(shard.rows, node - self._offsets[number]))
+        place = int(shard.rows.searchsorted(node - self._offsets[number]))
         return shard, place
 
     def size(self, node: int) -> int:

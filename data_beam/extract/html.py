@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import trafilatura
 from resiliparse.extract.html2text import extract_plain_text
 
 from data_beam.config import ExtractConfig
@@ -133,6 +132,8 @@ def _resiliparse(page: str, config: ExtractConfig,
 
 def _trafilatura(page: str, config: ExtractConfig,
                  advertisements: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    import trafilatura  # only who chose it pays for its import
+
     tags = page.count("<")
     if tags > MAX_TRAFILATURA_TAGS:
         raise ExtractionError("too many tags", f"{tags}, more than {MAX_TRAFILATURA_TAGS}")

@@ -18,9 +18,9 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import scipy.sparse
 import threadpoolctl
 
 from data_beam.reporting.words import may_name_a_topic, words
@@ -88,9 +88,11 @@ def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
 
 
 def tf_idf(documents: Sequence[Sequence[str]], vocabulary: Sequence[str],
-           frequencies: Counter[str]) -> scipy.sparse.csr_matrix:
+           frequencies: Counter[str]) -> Any:
     """(1 + log of the count in the document) x log(documents / documents with the word), each row
-    of length 1. [documents, vocabulary] float64."""
+    of length 1. A scipy.sparse.csr_matrix, [documents, vocabulary] float64."""
+    import scipy.sparse  # takes a third of a second, and only the report needs it
+
     index = {word: i for i, word in enumerate(vocabulary)}
     idf = np.array([math.log(len(documents) / frequencies[word]) for word in vocabulary])
     rows, columns, values = [], [], []
@@ -106,9 +108,9 @@ def tf_idf(documents: Sequence[Sequence[str]], vocabulary: Sequence[str],
     return scipy.sparse.csr_matrix(scipy.sparse.diags(scale) @ matrix)
 
 
-def factorise(matrix: scipy.sparse.csr_matrix, rank: int) -> tuple[np.ndarray, np.ndarray]:
+def factorise(matrix: Any, rank: int) -> tuple[np.ndarray, np.ndarray]:
     """Non-negative W [documents, rank] and H [rank, vocabulary], rows of H of length 1, with W H
-    near the matrix."""
+    near the matrix, a scipy.sparse.csr_matrix."""
     documents, vocabulary = matrix.get_shape()
     gram = (matrix @ matrix.T).toarray()
     values, vectors = np.linalg.eigh(gram)

@@ -20,9 +20,9 @@ from data_beam.stages.context import Context, Place
 RUN: dict[str, Callable[[Context], None]] = {
     "extract": extract.run, "filter": filter.run, "dedup": dedup.run, "finish": finish.run,
     "report": report.run}
-ALONE = {"dedup": 5_000, "finish": 20_000, "report": 20_000}
-"""Documents up to which a stage stays in this process though worker processes were asked for: they
-take seconds to start, and this much work is done by then (docs/decisions.md)."""
+ALONE = 2_000
+"""Documents up to which the stages after `filter` stay in this process though worker processes were
+asked for: that is done by the time that a stage's workers have begun (docs/decisions.md)."""
 _SCRATCH = ("reports", "progress", "parts", "work")
 """Folders below the temporary one that belong to a single stage."""
 
@@ -90,7 +90,7 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
 
     read = None if before is None else {
         name: entry["kept"] for name, entry in before["sources"].items()}
-    if read is not None and sum(read.values()) <= ALONE.get(stage, -1):
+    if read is not None and stage != "filter" and sum(read.values()) <= ALONE:
         options = beam_options.in_this_process(options)
 
     def pipeline(build: Callable[[beam.Pipeline], None]) -> None:

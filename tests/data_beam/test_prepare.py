@@ -273,7 +273,7 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
 
 
 def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
-    monkeypatch.setattr("data_beam.stages.run.ALONE", {})  # every stage in worker processes
+    monkeypatch.setattr("data_beam.stages.run.ALONE", -1)  # every stage in worker processes
     recipe, output, _ = made
     run(recipe, tmp_path / "out", "--runner=FnApiRunner",
         "--direct_running_mode=multi_processing", "--direct_num_workers=2")

@@ -20,7 +20,8 @@ from data_beam.config.sources import InputConfig
 from data_beam.models.agreement import agreement, kappa
 from data_beam.models.classifier import QualityRule, TextClassifier
 from data_beam.models.hashed_ngrams import HashedNgrams
-from data_beam.models.ordinal import OrdinalModel, train
+from data_beam.models.ordinal import OrdinalModel
+from data_beam.models.ordinal_training import train
 from data_beam.records import Document, Dropped, Origin, text_sha256
 from data_beam.rules import make_rules
 from maxlm.config.schema import ConfigError

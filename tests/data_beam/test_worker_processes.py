@@ -1,0 +1,137 @@
+"""Beam's worker processes on this machine: one fork server, and their ends told in one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+
+from data_beam import beam_options
+from maxlm.config.schema import ConfigError
+
+OPTIONS = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+
+
+class Note(beam.DoFn):
+    """Leaves a file named for its process and its parent, with a variable of its environment."""
+
+    def __init__(self, folder: str):
+        self._folder = folder
+
+    def process(self, element: int) -> Iterator[int]:
+        Path(self._folder, f"{os.getpid()}-{os.getppid()}").write_text(os.environ.get("WORD", ""))
+        yield element
+
+
+class KillOthers(beam.DoFn):
+    """Kills the processes that left a file, but its own."""
+
+    def __init__(self, folder: str):
+        self._folder = folder
+
+    def process(self, element: int) -> Iterator[int]:
+        for path in Path(self._folder).iterdir():
+            if (process := int(path.name.split("-")[0])) != os.getpid():
+                os.kill(process, signal.SIGKILL)
+        yield element
+
+
+def kill_itself(_: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def exit_itself(_: int) -> None:
+    os._exit(3)
+
+
+def sleep(_: int) -> None:
+    time.sleep(100)
+
+
+def spread(root: beam.Pipeline, elements: int, name: str) -> Any:
+    return root | f"Create {name}" >> beam.Create(range(elements)) | name >> beam.Reshuffle()
+
+
+def run(build, options=OPTIONS) -> None:
+    root = beam_options.make_pipeline(beam_options.pipeline_options(options))
+    build(root)
+    root.run().wait_until_finish()
+
+
+def test_workers_of_all_pipelines_are_forked_from_one_process(tmp_path, monkeypatch):
+    for word in ("one", "two"):  # a server that began before a change must not hide it
+        monkeypatch.setenv("WORD", word)
+        folder = tmp_path / word
+        folder.mkdir()
+        run(lambda root, folder=folder: (
+            spread(root, 50, "Spread") | beam.ParDo(Note(str(folder)))))
+    notes = [path for word in ("one", "two") for path in (tmp_path / word).iterdir()]
+    workers, parents = zip(*(path.name.split("-") for path in notes), strict=True)
+    assert len(set(workers)) == 4 and len(set(parents)) == 1
+    assert str(os.getpid()) not in {*workers, *parents}
+    assert all(path.read_text() == path.parent.name for path in notes)
+
+
+@pytest.mark.parametrize(("function", "end"), [
+    (kill_itself, "was killed by SIGKILL"), (exit_itself, "ended with status 3")])
+def test_a_worker_that_ends_is_named_in_one_line(function, end, capfd):
+    with pytest.raises(ConfigError, match=f"^--direct_num_workers: a worker process {end}; .* run "
+                       "again with fewer workers$"):
+        run(lambda root: spread(root, 10, "Spread") | beam.Map(function))
+    time.sleep(0.5)  # threads that read broken streams
+    assert capfd.readouterr().err == ""
+
+
+def test_a_worker_that_ends_between_its_tasks_is_not_waited_for(tmp_path):
+    def build(root: beam.Pipeline) -> None:
+        everywhere = spread(root, 50, "Everywhere") | beam.ParDo(Note(str(tmp_path)))
+        one = everywhere | beam.combiners.Count.Globally() | beam.ParDo(KillOthers(str(tmp_path)))
+        _ = (one | beam.FlatMap(lambda count: range(count)) | "Again" >> beam.Reshuffle()
+             | beam.Map(lambda element: element))
+
+    with pytest.raises(ConfigError, match="a worker process was killed by SIGKILL"):
+        run(build)
+
+
+def test_what_a_worker_raises_is_not_taken_for_its_end():
+    with pytest.raises(Exception, match="ZeroDivisionError") as raised:
+        run(lambda root: spread(root, 10, "Spread") | beam.Map(lambda element: 1 // 0))
+    assert not isinstance(raised.value, ConfigError)
+
+
+def main(folder: list[str]) -> int:
+    """A command with a pipeline that takes long; see below."""
+    run(lambda root: spread(root, 50, "Spread") | beam.ParDo(Note(folder[0])) | beam.Map(sleep))
+    return 0
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_the_command(kind, tmp_path):
+    code = (f"import data_beam, {__name__} as here\nfrom maxlm.config import command_line\n"
+            "command_line.run_command(here.main)")
+    command = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], text=True,
+                               stderr=subprocess.PIPE, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(notes := list(tmp_path.iterdir())) < 2:
+        assert command.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    if kind == signal.SIGINT:
+        os.killpg(command.pid, kind)  # as a terminal does
+    else:
+        command.kill()
+    assert command.stderr is not None
+    status, error = command.wait(30), command.stderr.read()  # which the workers have open too
+    if kind == signal.SIGINT:
+        assert (status, error) == (130, "interrupted\n")
+    else:
+        assert (status, error) == (-kind, "")
+    for number in {int(number) for path in notes for number in path.name.split("-")}:
+        while os.path.exists(f"/proc/{number}"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
