@@ -1,8 +1,8 @@
 """Levanter's side of benchmarks.train_cpu: its LlamaLMHeadModel, Adam and `Trainer.train_step`.
 
-Its settings are its defaults but for the shape, the schedule (constant) and two that it runs faster
-with on a CPU: layers are unrolled and nothing is computed again. Trackers, checkpoints and hooks are
-off.
+Its settings are its defaults but for the shape, the schedule (constant) and two that it runs
+faster with on a CPU: layers are unrolled and nothing is computed again. Trackers, checkpoints and
+hooks are off.
 """
 
 # pyright: reportMissingImports=false
