@@ -12,8 +12,9 @@ import os
 import signal
 import sys
 import threading
+import types
 from collections.abc import Iterator
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from typing import Any, ClassVar
 
 import grpc
@@ -34,6 +35,8 @@ _URN = "maxlm:env:forked_process:v1"
 """Of the environment of a pipeline whose workers are these; no payload."""
 _FORKS = multiprocessing.get_context("forkserver")
 _PACKAGES = ("data_beam", "maxlm")
+_GRACE_SECONDS = 3
+"""For a worker to end when its pipeline has."""
 
 
 def start_server() -> None:
@@ -43,7 +46,27 @@ def start_server() -> None:
     """
     _FORKS.set_forkserver_preload(sorted(
         name for name in sys.modules if name.partition(".")[0] in _PACKAGES))
-    forkserver.ensure_running()
+    resource_tracker.ensure_running()  # it would undo the mask
+    # The server and its workers inherit the mask: at Ctrl-C, which the whole group of processes
+    # gets, the command ends them.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        with _without_main_module():
+            forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Hides the program that runs: multiprocessing would run it once more in each worker, to find
+    there what it defines, and workers need nothing of it."""
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
 
 
 class LocalRunner(FnApiRunner):
@@ -79,6 +102,9 @@ class _Handler(GrpcWorkerHandler):
 
     def __init__(self, _: None, state: Any, provision_info: Any, grpc_server: Any):
         super().__init__(state, provision_info, grpc_server)
+        self._ended, self._closed = threading.Event(), threading.Event()
+        self._status: int | None = None
+        self._stopped = False
 
     def start_worker(self) -> None:
         environment = {
@@ -90,11 +116,23 @@ class _Handler(GrpcWorkerHandler):
                 self.logging_api_service_descriptor()),
             "PIPELINE_OPTIONS": json_format.MessageToJson(
                 self.provision_info.provision_info.pipeline_options)}
-        self._process = _FORKS.Process(target=_serve, args=(environment,), name=self.worker_id)
-        self._process.start()
-        self._ended, self._closed = threading.Event(), threading.Event()
-        threading.Thread(target=self._watch, name=f"watch {self.worker_id}", daemon=True).start()
         self.started.append(self)
+        try:
+            start_server()
+            # A daemon: one that a command which is being interrupted has no hold of yet is ended
+            # when it exits.
+            self._process = _FORKS.Process(target=_serve, args=(environment,), daemon=True)
+            with _without_main_module():
+                self._process.start()
+            threading.Thread(target=self._watch, daemon=True).start()
+        except BaseException as error:
+            self._ended.set()
+            if isinstance(error, (OSError, EOFError)):
+                raise ConfigError(
+                    "--direct_num_workers: a worker process could not be started, because the "
+                    f"process it is forked from ended ({type(error).__name__}); run again"
+                ) from error
+            raise
 
     def _watch(self) -> None:
         """If the process ends before its time: answers what it was asked, and will be.
@@ -110,7 +148,13 @@ class _Handler(GrpcWorkerHandler):
                     instruction_id=name, error="the worker process ended"))
 
     def stop_worker(self) -> None:
-        self._ended.wait()
+        """Waits for the end of the process, which was told that there is no more to do. Or was not:
+        it has not connected yet, as the command was interrupted; or it works on for a pipeline that
+        has failed."""
+        if not self._ended.wait(_GRACE_SECONDS):
+            self._stopped = True
+            self._process.kill()
+            self._ended.wait()
 
     def release(self) -> None:
         """Ends the watch."""
@@ -118,7 +162,8 @@ class _Handler(GrpcWorkerHandler):
 
     def violent_end(self) -> str:
         """How the process ended, or "" if it was well or is alive."""
-        if not self._ended.wait(1) or not self._status:  # a broken stream may be known before it
+        # A broken stream may be known before the end of the process.
+        if not self._ended.wait(1) or not self._status or self._stopped:
             return ""
         how = f"was killed by {signal.Signals(-self._status).name}" if self._status < 0 else (
             f"ended with status {self._status}")
@@ -157,7 +202,9 @@ def _serve(environment: dict[str, str]) -> None:
     """Main function of a worker process: Beam's own, without its lines about start and end."""
     os.environ.clear()
     os.environ.update(environment)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command gets it too, and ends the workers
+    # What a user's function does in it may need processes of its own.
+    multiprocessing.current_process()._config["daemon"] = False  # pyright: ignore
+    threading.Thread(target=_end_with_the_command, daemon=True).start()
     logging.disable(logging.INFO)
     # An error is logged, printed and logged again with its traceback, and then reported.
     for name in (sdk_worker.__name__, "apache_beam.runners.common"):
@@ -169,3 +216,12 @@ def _serve(environment: dict[str, str]) -> None:
             sdk_worker_main.main(sys.argv)
         except grpc.RpcError:  # the command is gone, and this process with it
             sys.exit(1)
+
+
+def _end_with_the_command() -> None:
+    """A command that was killed cannot end its workers, and one that has not connected to it by
+    then would wait for ever."""
+    command = multiprocessing.parent_process()
+    assert command is not None
+    command.join()
+    os._exit(1)

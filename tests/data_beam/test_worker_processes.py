@@ -1,5 +1,7 @@
 """Beam's worker processes on this machine: one fork server, and their ends told in one line."""
 
+import contextlib
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -48,6 +50,11 @@ def kill_itself(_: int) -> None:
 
 def exit_itself(_: int) -> None:
     os._exit(3)
+
+
+def power(number: int) -> int:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(pow, (number, 2))
 
 
 def sleep(_: int) -> None:
@@ -99,6 +106,10 @@ def test_a_worker_that_ends_between_its_tasks_is_not_waited_for(tmp_path):
         run(build)
 
 
+def test_a_worker_may_have_processes_of_its_own():
+    run(lambda root: spread(root, 2, "Spread") | beam.Map(power))
+
+
 def test_what_a_worker_raises_is_not_taken_for_its_end():
     with pytest.raises(Exception, match="ZeroDivisionError") as raised:
         run(lambda root: spread(root, 10, "Spread") | beam.Map(lambda element: 1 // 0))
@@ -111,14 +122,31 @@ def main(folder: list[str]) -> int:
     return 0
 
 
+COMMAND = (f"import data_beam, {__name__} as here\nfrom maxlm.config import command_line\n"
+           "command_line.run_command(here.main)")
+
+
+def start(*words: str) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, *words], text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, start_new_session=True)
+
+
+def session_of(leader: int) -> set[int]:
+    """Processes of the session that are alive."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, *numbers = path.read_text().rpartition(")")[2].split()
+            if int(numbers[2]) == leader and state != "Z":
+                found.add(int(path.parent.name))
+    return found
+
+
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
 def test_workers_end_with_the_command(kind, tmp_path):
-    code = (f"import data_beam, {__name__} as here\nfrom maxlm.config import command_line\n"
-            "command_line.run_command(here.main)")
-    command = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], text=True,
-                               stderr=subprocess.PIPE, start_new_session=True)
+    command = start("-c", COMMAND, str(tmp_path))
     deadline = time.monotonic() + 60
-    while len(notes := list(tmp_path.iterdir())) < 2:
+    while len(list(tmp_path.iterdir())) < 2:
         assert command.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
     if kind == signal.SIGINT:
@@ -131,7 +159,41 @@ def test_workers_end_with_the_command(kind, tmp_path):
         assert (status, error) == (130, "interrupted\n")
     else:
         assert (status, error) == (-kind, "")
-    for number in {int(number) for path in notes for number in path.name.split("-")}:
-        while os.path.exists(f"/proc/{number}"):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    while session_of(command.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("processes", [2, 3, 4], ids=["tracker", "fork server", "worker"])
+def test_workers_end_with_a_command_that_has_just_begun(kind, processes, tmp_path):
+    """One that is not yet connected to the command has no stream to break."""
+    command = start("-c", COMMAND, str(tmp_path))
+    deadline = time.monotonic() + 60
+    while len(session_of(command.pid)) < processes:
+        assert command.poll() is None and time.monotonic() < deadline
+    if kind == signal.SIGINT:
+        os.killpg(command.pid, kind)
+    else:
+        command.send_signal(kind)
+    error = command.communicate(timeout=30)[1]
+    if kind == signal.SIGINT:
+        assert error == "interrupted\n"
+    while session_of(command.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_program_without_a_guard_is_run_once(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "print('here', __name__)\n"
+        "import apache_beam as beam\nfrom data_beam import beam_options\n"
+        f"options = beam_options.pipeline_options({OPTIONS!r})\n"
+        "root = beam_options.make_pipeline(options)\n"
+        "root | beam.Create(range(10)) | beam.Reshuffle() | beam.Map(lambda x: 1 // (x + 1))\n"
+        "root.run().wait_until_finish()\n")
+    for words, stdin in (([str(program)], ""), (["-"], program.read_text())):
+        done = subprocess.run([sys.executable, *words], text=True, capture_output=True,
+                              input=stdin, env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
+        assert (done.returncode, done.stdout) == (0, "here __main__\n"), done.stderr
