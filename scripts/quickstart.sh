@@ -166,7 +166,7 @@ cat <<END
 outputs:
   $corpus      documents as Parquet, what was left out and why, manifest.json
   $tokenizer   tokenizer.model, report.json
-  $tokens      token shards, their index, manifest.json
+  $tokens      by split: token shards, index, manifest.json
   $run         metrics.jsonl, checkpoints, config.json
   $output/evaluation.json, $output/continuations.txt
 next: README.md, or try a prompt of your own:
