@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.train_worker import Job, Run, serve, tokens_of
+from maxlm import host_memory
 from maxlm.config import Config, ConfigError, Parser, RunFailure, resolve_config, run_command
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -218,6 +219,9 @@ def main(argv: Sequence[str]) -> None:
                         help="interpreter with marin-levanter")
     parser.add_argument("--maxtext_python", default="", metavar="PATH",
                         help="interpreter with maxtext")
+    parser.add_argument("--same_malloc", action="store_true", help="start the others too with the "
+                        "settings of malloc that maxlm.train starts itself with (see "
+                        "maxlm/host_memory.py)")
     parser.add_argument("--only", nargs="*", choices=CONTESTANTS)
     parser.add_argument("--worker", action="store_true", help="used by the benchmark itself")
     arguments = parser.parse_args(argv)
@@ -243,9 +247,13 @@ def main(argv: Sequence[str]) -> None:
             if name == "maxlm":
                 task = ["--worker", f"--config={arguments.config}",
                         f"--precision={arguments.precision}"]
+            environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+            if host_memory.settings_apply(environment) and (
+                    name == "maxlm" or arguments.same_malloc):  # maxlm.train does so itself
+                environment[host_memory.VARIABLE] = host_memory.SETTINGS
             processes[name] = subprocess.Popen(
                 [python, "-m", who.module, *task], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                text=True, cwd=ROOT, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+                text=True, cwd=ROOT, env=environment)
             firsts[name] = ask(name, processes[name], "")
             print(f"{name}: first step after {firsts[name]['seconds']:.1f} s", file=sys.stderr,
                   flush=True)

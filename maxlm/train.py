@@ -5,6 +5,10 @@ command again resumes from the newest whole checkpoint, with the same batches an
 as if it had never stopped.
 """
 
+if __name__ == "__main__":  # before what takes long to import
+    from maxlm.host_memory import start_again
+    start_again()
+
 import contextlib
 import dataclasses
 import fcntl
