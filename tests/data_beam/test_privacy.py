@@ -427,6 +427,14 @@ def fails_on_tea(text):
         raise RuntimeError("no model for tea")
     return []
 
+def exits_on_tea(text):
+    if "茶" in text:
+        raise SystemExit(3)
+    return []
+
+def exits(text):
+    raise SystemExit(3)
+
 constant = 3
 """
 
@@ -458,6 +466,8 @@ def test_a_document_on_which_the_recogniser_fails_is_a_dead_letter(recogniser):
         f"RuntimeError: config.privacy.name_recogniser: '{recogniser}:fails_on_tea' raised "
         "RuntimeError: no model for tea")
     assert isinstance(apply(document("水")), Document)
+    [(_, outcome)] = judge(document("茶"), [rule(name_recogniser=f"{recogniser}:exits_on_tea")])
+    assert isinstance(outcome, DeadLetter) and "raised SystemExit: 3" in outcome.detail
 
 
 @pytest.mark.parametrize("function, message", [
@@ -467,6 +477,7 @@ def test_a_document_on_which_the_recogniser_fails_is_a_dead_letter(recogniser):
     ("{module}:constant", "has no function 'constant'"),
     ("{module}_broken:f", "ZeroDivisionError"),
     ("{module}:wrong", "it must return (start, end) pairs within the text"),
+    ("{module}:exits", "raised SystemExit: 3"),
     ("{module}:words", "returned '张伟'"),
 ])
 def test_a_recogniser_that_cannot_work_is_an_error_at_start(recogniser, function, message):
