@@ -9,6 +9,8 @@ FORMATS = {
     "jsonl": "jsonl", "parquet": "parquet", "warc": "warc", "wet": "warc",
 }
 """Suffix of a name -> format of the file."""
+WITH_LICENCE = ("jsonl", "parquet")
+"""Formats whose records may say their licence."""
 COMPRESSED = ("", ".gz", ".bz2", ".zst")
 """What may follow the suffix: compression is recognised by content."""
 
@@ -17,7 +19,8 @@ def raw_folder(root: str, name: str = "raw", domain: str = "general",
                licence: str = "unknown") -> SourceConfig:
     """All files below a folder whose names end in a suffix of `FORMATS`, compressed or not.
 
-    Records of jsonl and Parquet hold their text in the field `text`.
+    Records of jsonl and Parquet hold their text in the field `text`. Where they have a field
+    `licence` that is not empty, it is theirs.
 
     Args:
       root: the folder, on any file system that Beam knows.
@@ -38,7 +41,9 @@ def raw_folder(root: str, name: str = "raw", domain: str = "general",
             end = f".{suffix}{compression}"
             # As written: patterns tell capitals from small letters, people do not.
             written = {path[-len(end):] for path in found if path.lower().endswith(end)}
-            inputs += [InputConfig(root, f"**{name}", format) for name in sorted(written)]
+            inputs += [InputConfig(root, f"**{name}", format,
+                                   licence_field="licence" if format in WITH_LICENCE else "")
+                       for name in sorted(written)]
     if not inputs:
         raise ConfigError(
             f"{root}: no file there ends in one of {', '.join('.' + s for s in FORMATS)} "

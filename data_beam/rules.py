@@ -10,6 +10,7 @@ from typing import Protocol
 
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam import user_function
 from data_beam.clean.language import LanguageRule
 from data_beam.config import RecipeConfig
 from data_beam.decontaminate import evaluation_sets
@@ -82,7 +83,7 @@ def judge(document: Document, rules: list[Rule]
             outcome: Document | Dropped | DeadLetter = rule(document)
         except OSError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a library of the user's may call sys.exit
             outcome = DeadLetter(document.origin, rule.stage, "failed",
                                  f"{type(error).__name__}: {error}")
         yield rule.stage, outcome
@@ -92,7 +93,8 @@ def judge(document: Document, rules: list[Rule]
 
 
 def model_files(recipe: RecipeConfig) -> dict[str, str]:
-    """SHA-256 of the files that rules load, by path: with others the outcome is another.
+    """SHA-256 of the files that rules load, by path (of the user's function by its name): with
+    others the outcome is another.
 
     Raises:
       ConfigError: one does not exist.
@@ -104,4 +106,7 @@ def model_files(recipe: RecipeConfig) -> dict[str, str]:
         if not FileSystems.exists(path):
             raise ConfigError(f"{field}: {path} does not exist")
         hashes[path] = hashlib.sha256(files.read_bytes(path)).hexdigest()
+    if recipe.privacy.name_recogniser:
+        name = recipe.privacy.name_recogniser
+        hashes[name] = user_function.module_sha256(name)
     return hashes

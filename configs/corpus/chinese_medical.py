@@ -12,6 +12,10 @@ FOLDER holds
     evaluation/*.jsonl  questions that must not be trained on, with `question` and `answer`
     synonyms.tsv        terms and their synonyms, a line each
 
+A record of JSON lines or Parquet may have a field `licence`: it is judged by that. All other
+documents count as CC-BY-4.0, so put in these folders only what is under it, or write your licence
+below.
+
 What is kept: documents under free licences, in Chinese or English, that pass the published rules
 for their language, read like the clean text that the models were trained on, hold no personal data
 afterwards, and are no copies of each other.

@@ -12,6 +12,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam import user_function
 from data_beam.augment import share
 from data_beam.augment.augmenter import Augmenter, TemplateDocuments
 from data_beam.augment.back_translation import MAX_RATIO
@@ -36,7 +37,8 @@ def split(document: Document, recipe: RecipeConfig) -> str:
 
 
 def files_read(recipe: RecipeConfig) -> dict[str, str]:
-    """SHA-256 of the dictionary and the templates by path.
+    """SHA-256 of the dictionary and the templates by path, and of the translator's module by its
+    name.
 
     Raises:
       ConfigError: one does not exist.
@@ -48,6 +50,9 @@ def files_read(recipe: RecipeConfig) -> dict[str, str]:
             raise ConfigError(f"config.augment.{name}: {path} does not exist")
         if path:
             hashes[path] = hashlib.sha256(files.read_bytes(path)).hexdigest()
+    if recipe.augment.back_translation:
+        name = recipe.augment.back_translation
+        hashes[name] = user_function.module_sha256(name)
     return hashes
 
 

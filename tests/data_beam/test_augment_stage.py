@@ -2,7 +2,9 @@
 
 import collections
 import hashlib
+import importlib
 import json
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -22,8 +24,10 @@ from data_beam.config import (
     SourceConfig,
     SplitConfig,
 )
+from data_beam.readers.listing import list_files
 from data_beam.records import Document, Origin, text_sha256
-from data_beam.sinks import documents
+from data_beam.sinks import documents, manifest
+from data_beam.stages import ledger
 from data_beam.stages.augmentation import Making
 from data_beam.stages.context import Place
 from maxlm.config.schema import ConfigError, build, to_plain
@@ -191,6 +195,25 @@ def test_another_dictionary_redoes_the_last_stages_only(inputs, capsys):
             if f"{stage}: done before" in shown] == ["extract", "filter", "dedup"]
     assert any("pyrexia" in text for text in
                pq.read_table(Path(output) / "documents", columns=["text"])["text"].to_pylist())
+
+
+@pytest.mark.parametrize("section, field, first", [
+    ("privacy", "name_recogniser", "filter"), ("augment", "back_translation", "finish")])
+def test_an_edited_function_of_the_user_redoes_its_stage(inputs, section, field, first):
+    module = f"edited_{inputs.name}_{section}"
+    plain = to_plain(make_recipe(inputs))
+    plain[section][field] = f"{module}:function"
+    recipe, found = build(RecipeConfig, plain), []
+    listing = list_files(recipe)
+    for edit in ("def function(x): return []", "def function(x): return [ ]"):
+        (inputs / f"{module}.py").write_text(edit)
+        importlib.invalidate_caches()
+        found.append((ledger.fingerprints(recipe, listing), manifest.identity(recipe, listing)))
+    (before, loaded_before), (after, loaded_after) = found
+    redone = [stage for stage in ledger.STAGES if before[stage] != after[stage]]
+    assert redone == list(ledger.STAGES[ledger.STAGES.index(first):])
+    assert loaded_before["loaded"] != loaded_after["loaded"]
+    assert module not in sys.modules  # a model may take long to load
 
 
 @pytest.mark.parametrize("section, field, value, message", [

@@ -4,6 +4,7 @@ import json
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -75,6 +76,7 @@ def test_a_folder_is_read_by_the_suffixes_of_its_files(tmp_path):
     assert (source.name, source.domain, source.licence) == ("mine", "law", "MIT")
     assert [(i.pattern, i.format) for i in source.inputs] == [
         ("**.MD", "markdown"), ("**.txt", "text"), ("**.jsonl", "jsonl"), ("**.warc.gz", "warc")]
+    assert [i.licence_field for i in source.inputs] == ["", "", "licence", ""]
     with pytest.raises(ConfigError, match=r"no file there ends in one of \.html, .*FILE.py:FOLDER"):
         raw_folder(str(tmp_path / "nothing"))
 
@@ -115,14 +117,20 @@ def test_the_medical_recipe_runs_with_everything_on(tmp_path):
         "raw/web/traditional.txt":
             article(chinese.TOPICS, range(24, 30)).replace("学", "學"),
         "raw/web/de.txt": GERMAN,
+        "raw/web/rows.jsonl": "\n".join(json.dumps(row) for row in (
+            {"text": article(chinese.TOPICS, range(14, 18)), "licence": "CC0-1.0"},
+            {"text": article(chinese.TOPICS, range(14, 18)), "licence": "proprietary"})),
     })
+    pq.write_table(pa.table({"text": [article(chinese.TOPICS, range(14, 18))],
+                             "licence": ["proprietary"]}), tmp_path / "raw/web/rows.parquet")
     assert prepare.main([f"--config={RECIPES / 'chinese_medical.py'}:{tmp_path}",
                          f"--output={tmp_path / 'out'}"]) == 0
     documents, dropped = kept_and_dropped(tmp_path / "out")
     manifest = json.loads((tmp_path / "out/manifest.json").read_text("utf-8"))
     assert {path: stage for path, (stage, _) in dropped.items()} == {
         "copy.txt": "dedup", "quiz.txt": "decontaminate", "noise.txt": "perplexity",
-        "de.txt": "language"}
+        "de.txt": "language", "rows.jsonl": "licence", "rows.parquet": "licence"}
+    assert documents["rows.jsonl"]["licence"] == "CC0-1.0"
     contact = documents["contact.txt"]
     assert "电话[PHONE]，邮箱[EMAIL]" in contact["text"]
     assert "學" not in documents["traditional.txt"]["text"]
