@@ -17,10 +17,17 @@ class File:
     source: str
     input: int
     location: str
+    """To open it by; bytes of its name that are no UTF-8 are surrogates, as Python has them."""
     path: str
-    """Relative to the input's root, with / and the input's prefix: what the corpus records."""
+    """Relative to the input's root, with / and the input's prefix: what the corpus records. Bytes
+    that are no UTF-8 are written as `\\xff`."""
     size: int
     modified: float
+
+
+def _readable(path: str) -> str:
+    """A path whose bytes that are no UTF-8 are escaped; others stay as they are."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _list_input(source: SourceConfig, index: int) -> list[File]:
@@ -34,7 +41,7 @@ def _list_input(source: SourceConfig, index: int) -> list[File]:
     listed = []
     for entry in found:
         location = entry.path.replace("\\", "/")
-        relative = location[len(root):] if location.startswith(root) else location
+        relative = _readable(location[len(root):] if location.startswith(root) else location)
         if any(fnmatch.fnmatchcase(relative, glob) for glob in config.exclude):
             continue
         listed.append(File(source.name, index, entry.path, config.prefix + relative,

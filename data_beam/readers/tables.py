@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,7 +87,7 @@ def sqlite(reading: Reading) -> Iterator[Read]:
             local = os.path.join(folder, "copy.sqlite")
             with streams.open_raw(location) as raw, open(local, "wb") as copy:
                 shutil.copyfileobj(raw, copy)
-        uri = f"file:{os.path.abspath(local).replace('?', '%3f').replace('#', '%23')}"
+        uri = f"file:{urllib.parse.quote(os.fsencode(os.path.abspath(local)))}"
         connection = sqlite3.connect(uri + "?mode=ro&immutable=1", uri=True)
         connection.text_factory = _text_or_bytes
         number = 0

@@ -46,13 +46,15 @@ def write_listing(path: str, listing: list[File]) -> None:
             handle.write((json.dumps(dataclasses.astuple(file)) + "\n").encode("utf-8"))
 
 
-def _read_listing(path: str) -> Iterator[list[Any]]:
+def _read_listing(path: str) -> Iterator[str]:
+    """Its lines. They are ASCII, which file names need not be, nor UTF-8 that Beam can encode."""
     for line in files.read_bytes(path).splitlines():
-        yield json.loads(line)
+        yield line.decode("ascii")
 
 
 class ReadAndProcess(beam.DoFn):
-    """A file -> its documents; outputs `dropped`, `dead_letters` and `read` beside it.
+    """A line of the listing -> the file's documents; outputs `dropped`, `dead_letters` and `read`
+    beside it.
 
     Args:
       recipe: the whole recipe.
@@ -66,8 +68,8 @@ class ReadAndProcess(beam.DoFn):
     def setup(self) -> None:
         self._progress = WorkerProgress(self._folder)
 
-    def process(self, element: list[Any]) -> Iterator[Any]:
-        file = File(*element)
+    def process(self, element: str) -> Iterator[Any]:
+        file = File(*json.loads(element))
         count = behind = 0
 
         def at(position: float) -> None:

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -298,6 +299,36 @@ def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
     run(recipe, tmp_path / "out", "--runner=FnApiRunner",
         "--direct_running_mode=multi_processing", "--direct_num_workers=2")
     assert contents(tmp_path / "out") == contents(output)
+
+
+@pytest.mark.parametrize("options", [
+    (), ("--runner=FnApiRunner", "--direct_running_mode=multi_processing",
+         "--direct_num_workers=2")])
+def test_a_file_name_that_is_not_utf_8_is_read_and_recorded_with_its_bytes_escaped(
+        tmp_path, options):
+    folder = os.fsencode(tmp_path / "raw")
+    os.mkdir(folder)
+    try:
+        with open(folder + b"/bad\xff.html", "wb") as handle:
+            handle.write(f"<p>{PROSE.format('one')}</p>".encode())
+    except OSError:
+        pytest.skip("this file system has UTF-8 names only")
+    (tmp_path / "raw/茶.html").write_text(f"<p>{PROSE.format('two')}</p>", "utf-8")
+    with open(folder + b"/empty\xfe.html", "wb"):
+        pass
+    with contextlib.closing(sqlite3.connect(folder + b"/rows\xff?#%41.db")) as rows:
+        rows.execute("create table t (text)")
+        rows.execute("insert into t values (?)", (PROSE.format("three"),))
+        rows.commit()
+    recipe = RecipeConfig(shards=1, sources=(SourceConfig("s", "d", "MIT", (
+        InputConfig(str(tmp_path / "raw"), "*.html", "html"),
+        InputConfig(str(tmp_path / "raw"), "*.db", "sqlite",
+                    query="select text from t order by 1"))),))
+    run(recipe, tmp_path / "out", *options)
+    documents, dropped, dead = load(tmp_path / "out")
+    assert {row["path"] for row in documents} == {
+        "bad\\xff.html", "茶.html", "rows\\xff?#%41.db"}
+    assert {row["path"] for row in dropped} == {"empty\\xfe.html"} and not dead
 
 
 def test_small_stages_start_no_processes(made, tmp_path):
