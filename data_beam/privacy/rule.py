@@ -1,6 +1,7 @@
 """Personal data becomes typed placeholders, or the reason to drop a document."""
 
 import collections
+import string
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +25,9 @@ _PRIORITY = {kind: rank for rank, kind in enumerate(PLACEHOLDERS)}
 
 _PROBE = "Ada Lovelace wrote to 张伟 in London."
 _EXCERPT = 80
+_PIECE = 5
+"""Characters of an item that may not be seen: the last four of a card are on every receipt."""
+_SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 def find(text: str, private_addresses: bool = False) -> list[Span]:
@@ -119,6 +123,26 @@ class PrivacyRule:
         """The text as it may be seen in a report: with placeholders, but for names."""
         return self._redact(text, [])[0]
 
+    def masked_quote(self, quote: str, text: str) -> str:
+        """What is said of a text, as it may be seen: quotes may end within an item, and its pieces
+        of `_PIECE` characters and more are masked too."""
+        if not any(mark in quote for mark in "'\":"):
+            return self.masked(quote)  # measures alone: nothing of the text
+        kinds = {}
+        for span in find(text, self._config.private_addresses):
+            if self._actions[span.kind] != "keep":
+                item = _comparable(" ".join(text[span.start:span.end].split()))
+                for i in range(len(item) - _PIECE + 1):
+                    kinds[item[i:i + _PIECE]] = span.kind
+        said, pieces = _comparable(quote), list[Span]()
+        for i in range(len(said) - _PIECE + 1):
+            kind = kinds.get(said[i:i + _PIECE])
+            if kind and pieces and i <= pieces[-1].end:  # of one item or of neighbours
+                pieces[-1] = Span(pieces[-1].start, i + _PIECE, pieces[-1].kind)
+            elif kind:
+                pieces.append(Span(i, i + _PIECE, kind))
+        return self.masked(_replace(quote, pieces))
+
     def __call__(self, document: Document) -> Document | Dropped:
         text, replaced, spans = self._redact(document.text, self._names(document.text))
         found = replaced + collections.Counter(span.kind for span in spans)
@@ -136,6 +160,11 @@ class PrivacyRule:
             return document
         return document.with_text(text, *(f"privacy:{kind}={count}"
                                           for kind, count in sorted(replaced.items())))
+
+
+def _comparable(text: str) -> str:
+    """The text with ASCII letters, digits and spaces, small; every position stays."""
+    return to_ascii(text).translate(_SMALL)
 
 
 def _excerpt(text: str, kind: str) -> str:

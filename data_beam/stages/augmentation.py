@@ -87,8 +87,8 @@ class Making:
         self._augmenter = Augmenter(recipe.augment)
         self._templates = TemplateDocuments(recipe.augment, recipe.sources)
         self._rules = make_rules_for_made(recipe) if recipe.augment.enabled else []
-        privacy = [rule for rule in self._rules if isinstance(rule, PrivacyRule)]
-        self._shown = privacy[0].masked if privacy else str
+        self._privacy = next(
+            (rule for rule in self._rules if isinstance(rule, PrivacyRule)), None)
 
     def _judged(self, origin: Origin, row: dict[str, Any]
                 ) -> dict[str, Any] | Dropped | DeadLetter:
@@ -105,7 +105,10 @@ class Making:
         ends = [outcome for _, outcome in judge(document, self._rules)]
         outcome = ends[-1] if ends else document  # a recipe may turn none of the rules on
         if not isinstance(outcome, Document):
-            return dataclasses.replace(outcome, detail=self._shown(outcome.detail))
+            if self._privacy is None:
+                return outcome
+            return dataclasses.replace(
+                outcome, detail=self._privacy.masked_quote(outcome.detail, row["text"]))
         return {**row, "text": outcome.text, "sha256": outcome.sha256,
                 "transforms": list(outcome.transforms), "scores": sorted(outcome.scores.items())}
 

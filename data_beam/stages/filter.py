@@ -24,18 +24,20 @@ class FilterShard(beam.DoFn):
         self._rules = make_rules(self._recipe)
         privacy = self._recipe.privacy
         # A document may be dropped before the rule that would have replaced its personal data.
-        self._shown = PrivacyRule(privacy).masked if privacy.enabled else str
+        self._privacy = PrivacyRule(privacy) if privacy.enabled else None
         self._progress = WorkerProgress(self._place.progress)
 
     def process(self, shard: int) -> Iterator[Report]:
-        yield from rewrite(self._place, shard, self._judge, self._progress, self._shown)
+        yield from rewrite(self._place, shard, self._judge, self._progress,
+                           self._privacy.masked if self._privacy else str)
         self._progress.flush()
 
     def _judge(self, document: Document) -> Document | Dropped | DeadLetter:
         *_, (_, outcome) = judge(document, self._rules)
-        if isinstance(outcome, Document):
+        if isinstance(outcome, Document) or self._privacy is None:
             return outcome
-        return dataclasses.replace(outcome, detail=self._shown(outcome.detail))
+        return dataclasses.replace(
+            outcome, detail=self._privacy.masked_quote(outcome.detail, document.text))
 
 
 def run(context: Context) -> None:

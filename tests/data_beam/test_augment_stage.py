@@ -102,6 +102,20 @@ def test_what_is_shown_of_a_dropped_document_is_masked(inputs):
     assert "[EMAIL]" in shown and "li@example.com" not in shown
 
 
+def test_a_quote_that_ends_within_a_number_shows_none_of_it(inputs):
+    question = "Which elderly man of the waterside quarter under old towers has number"
+    with open(inputs / "rows.jsonl", "a", encoding="utf-8") as handle:
+        handle.write("\n" + json.dumps(
+            {"text": f"{question} 11010519491231002X?", "licence": "CC0-1.0"}))
+    (inputs / "set.jsonl").write_text(json.dumps({"question": f"{question} 11010519491231002X?"}))
+    prepare.prepare(make_recipe(inputs), str(inputs / "a"), beam_options.pipeline_options([]),
+                    ("extract", "filter"))
+    details = [row["detail"] for row in pq.read_table(
+        inputs / "a/stages/filter/dropped").to_pylist() if row["stage"] == "decontaminate"]
+    assert details
+    assert all(f"{question} [ID]'" in detail for detail in details), details
+
+
 def digests(output: Path) -> dict[str, str]:
     return {str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(output.rglob("*")) if path.is_file() and "report" not in path.name}

@@ -331,6 +331,21 @@ def test_a_document_without_personal_data_comes_back_as_it_is():
     assert rule()(clean) is clean
 
 
+def test_no_half_of_an_item_is_left_where_a_quote_was_cut():
+    item, address = resident_id(random.Random(3)), "zhang.san@example.org"
+    text = f"他的身份证号码是{item}，住在北京。 Mail {address.title()} or call."
+    for start, whole in ((text.index(item), item), (text.index("Zhang"), address)):
+        for first in range(-3, len(whole) - 5):
+            for last in range(max(first, 0) + 5, len(whole) + 3):
+                quote = f"0.25, limit 0.2 '{text[start + first:start + last].lower()}…'"
+                shown = rule().masked_quote(quote, text)
+                assert shown.startswith("0.25, limit 0.2 '") and shown.endswith("…'")
+                assert not any(whole[i:i + 5] in shown for i in range(len(whole) - 4)), quote
+    assert rule().masked_quote("0.25 '他的身份证号码是'", text) == "0.25 '他的身份证号码是'"
+    kept = f"'{item[:12]}'"
+    assert rule(resident_id="keep").masked_quote(kept, text) == kept
+
+
 def test_actions_differ_by_kind():
     text = "邮箱a@b.com，电话13912345678。"
     kept = rule(email="keep")(document(text))
