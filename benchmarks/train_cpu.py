@@ -171,14 +171,16 @@ def find_contestants(only: Sequence[str] | None, places: Mapping[str, str]
         missing = [f"--{flag}" for flag in (who.checkout, who.python) if flag and not places[flag]]
         if only is not None and name not in only:
             absent[name] = "left out by --only"
-        elif missing and only is not None:
+            continue
+        folder = checkout(who.checkout, places[who.checkout]) if (
+            who.checkout and places[who.checkout]) else ""
+        if missing and only is not None:
             raise ConfigError(f"--only={name} needs {' and '.join(missing)}")
         elif missing:
             absent[name] = f"give {' and '.join(missing)}"
         else:
-            there[name] = (
-                interpreter(who.python, places[who.python], who) if who.python else sys.executable,
-                checkout(who.checkout, places[who.checkout]) if who.checkout else "")
+            there[name] = (interpreter(who.python, places[who.python], who) if who.python
+                           else sys.executable, folder)
     return there, absent
 
 

@@ -31,6 +31,7 @@ def test_a_peer_that_is_not_there_is_named(arguments, message):
 
 
 def test_nobody_is_left_out_in_silence(tmp_path):
+    (tmp_path / "model.py").touch()
     places = {"peer_python": "", "nanogpt": str(tmp_path), "levanter_python": "",
               "maxtext_python": ""}
     there, absent = train_cpu.find_contestants(None, places)
