@@ -1,6 +1,7 @@
 """Beam's command line, with mistakes named and the runner pinned."""
 
 import logging
+import os
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -15,7 +16,8 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
-from data_beam.worker_processes import LocalRunner, start_server
+from data_beam import fork_server
+from data_beam.worker_processes import LocalRunner
 from maxlm.config.schema import ConfigError, suggestion
 
 DEFAULT_RUNNER = "FnApiRunner"
@@ -64,7 +66,7 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
     if number < 0:
         raise ConfigError(f"--direct_num_workers={number}: must be 0 (one a core) or more")
     if _local_processes(options):
-        start_server()
+        fork_server.start()
     workers = options.view_as(WorkerOptions)
     if workers.default_sdk_harness_log_level is None:  # Beam's INFO tells of its own start and end.
         workers.default_sdk_harness_log_level = "WARNING"
@@ -74,6 +76,12 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
 def _local_processes(options: PipelineOptions) -> bool:
     return (options.view_as(StandardOptions).runner == DEFAULT_RUNNER
             and options.view_as(DirectOptions).direct_running_mode == "multi_processing")
+
+
+def local_workers(options: PipelineOptions) -> int:
+    """Processes of this machine that work for a pipeline; 1 where the runner is another one."""
+    number = options.view_as(DirectOptions).direct_num_workers
+    return (number or os.cpu_count() or 1) if _local_processes(options) else 1
 
 
 def in_this_process(options: PipelineOptions) -> PipelineOptions:

@@ -1,8 +1,8 @@
 """Beam's worker processes on this machine, forked from one that has imported what they run.
 
 Beam starts each worker of `--direct_running_mode=multi_processing` as a command of its own, anew
-for each pipeline: seconds of processor time for imports, every time. Here a fork server, a fresh
-process that imports and does nothing else, forks the workers of all pipelines.
+for each pipeline: seconds of processor time for imports, every time. Here a fork server forks the
+workers of all pipelines.
 """
 
 import contextlib
@@ -12,9 +12,7 @@ import os
 import signal
 import sys
 import threading
-import types
 from collections.abc import Iterator
-from multiprocessing import forkserver, resource_tracker
 from typing import Any, ClassVar
 
 import grpc
@@ -29,44 +27,13 @@ from apache_beam.runners.portability.fn_api_runner.worker_handlers import (
 from apache_beam.runners.worker import data_plane, log_handler, sdk_worker, sdk_worker_main
 from google.protobuf import json_format, text_format
 
+from data_beam import fork_server
 from maxlm.config.schema import ConfigError
 
 _URN = "maxlm:env:forked_process:v1"
 """Of the environment of a pipeline whose workers are these; no payload."""
-_FORKS = multiprocessing.get_context("forkserver")
-_PACKAGES = ("data_beam", "maxlm")
 _GRACE_SECONDS = 3
 """For a worker to end when its pipeline has."""
-
-
-def start_server() -> None:
-    """Starts the process that workers are forked from, unless it runs, and does not wait for it.
-
-    It imports the modules of this project that are imported here by now.
-    """
-    _FORKS.set_forkserver_preload(sorted(
-        name for name in sys.modules if name.partition(".")[0] in _PACKAGES))
-    resource_tracker.ensure_running()  # it would undo the mask
-    # The server and its workers inherit the mask: at Ctrl-C, which the whole group of processes
-    # gets, the command ends them.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        with _without_main_module():
-            forkserver.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextlib.contextmanager
-def _without_main_module() -> Iterator[None]:
-    """Hides the program that runs: multiprocessing would run it once more in each worker, to find
-    there what it defines, and workers need nothing of it."""
-    program = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = program
 
 
 class LocalRunner(FnApiRunner):
@@ -118,11 +85,12 @@ class _Handler(GrpcWorkerHandler):
                 self.provision_info.provision_info.pipeline_options)}
         self.started.append(self)
         try:
-            start_server()
+            fork_server.start()
             # A daemon: one that a command which is being interrupted has no hold of yet is ended
             # when it exits.
-            self._process = _FORKS.Process(target=_serve, args=(environment,), daemon=True)
-            with _without_main_module():
+            self._process = fork_server.CONTEXT.Process(
+                target=_serve, args=(environment,), daemon=True)
+            with fork_server.without_main_module():
                 self._process.start()
             threading.Thread(target=self._watch, daemon=True).start()
         except BaseException as error:

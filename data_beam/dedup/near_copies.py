@@ -228,7 +228,7 @@ class Verify(beam.DoFn):
 
 def find(start: Any, search: Search) -> Any:
     """The step: edges and counts appear in the working folder."""
-    found = (shard_numbers(start, search.texts.place.shards)
+    found = (shard_numbers(start, search.texts.place.order)
              | "Keys" >> beam.ParDo(Keys(search))
              | "Group by key" >> beam.GroupByKey()
              | "Find buckets" >> beam.ParDo(FindBuckets(search)).with_outputs(

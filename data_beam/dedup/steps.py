@@ -6,7 +6,7 @@ of workers (seconds for each pipeline); apart, what a step needs in memory is fr
 next one, and the launching process can look at its outcome.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -18,9 +18,9 @@ Step = Callable[[Any], Any]
 whatever it has done last."""
 
 
-def shard_numbers(start: Any, shards: int) -> Any:
-    """PCollection of the shard numbers, spread over the workers."""
-    return (start | "Shard numbers" >> beam.FlatMap(lambda _: range(shards))
+def shard_numbers(start: Any, order: Sequence[int]) -> Any:
+    """PCollection of the shard numbers, spread over the workers in this order."""
+    return (start | "Shard numbers" >> beam.FlatMap(lambda _: order)
             | "Spread shards" >> beam.Reshuffle())
 
 

@@ -216,7 +216,7 @@ def _chosen(id: str, share: float) -> bool:
 
 def build(root: beam.Pipeline, job: Job) -> None:
     """Adds the transforms of the report to an empty pipeline."""
-    _ = (shard_numbers(root, job.shards)
+    _ = (shard_numbers(root, range(job.shards))
          | "Summarise shard" >> beam.ParDo(Summarise(job)))
 
 

@@ -239,7 +239,7 @@ def admitted(context: Context) -> dict[str, frozenset[int]]:
     files.make_folder(folder)
 
     def build(root: beam.Pipeline) -> None:
-        _ = (shard_numbers(root, place.shards)
+        _ = (shard_numbers(root, place.order)
              | "Sizes of what can be made" >> beam.ParDo(_Sizes(recipe, place))
              | "Sum sizes" >> beam.CombinePerKey(sum)
              | "By source" >> beam.Map(lambda entry: (entry[0][0], (entry[0][1], entry[1])))

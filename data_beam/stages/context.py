@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -29,7 +29,7 @@ class Place:
       output: this stage's folder.
       temporary: existing folder on the same file system, emptied when the stage is whole.
       progress: existing local folder for workers' progress, or "" when they are elsewhere.
-      shards: number of files of each kind.
+      order: numbers of all shards, in the order in which they are handed to workers.
     """
 
     inputs: str
@@ -37,7 +37,12 @@ class Place:
     output: str
     temporary: str
     progress: str
-    shards: int
+    order: Sequence[int]
+
+    @property
+    def shards(self) -> int:
+        """Number of files of each kind."""
+        return len(self.order)
 
     @property
     def reports(self) -> str:
@@ -86,10 +91,10 @@ def named(report: Report) -> tuple[str, Report]:
     return report["file"].replace("/", "."), report
 
 
-def shard_numbers(root: beam.Pipeline, shards: int) -> Any:
-    """PCollection of the shard numbers, spread over the workers.
+def shard_numbers(root: beam.Pipeline, order: Sequence[int]) -> Any:
+    """PCollection of the shard numbers, spread over the workers in this order.
 
     Every shard is written, an empty one too: the set of files depends on the recipe alone.
     """
-    return (root | "Shard numbers" >> beam.Create(range(shards), reshuffle=False)
+    return (root | "Shard numbers" >> beam.Create(order, reshuffle=False)
             | "Spread shards" >> beam.Reshuffle())

@@ -117,7 +117,7 @@ def _with_numbers(start: Any, shards: int, **grouped: Any) -> Any:
 
 def _exact(start: Any, place: Place, claims: beam.DoFn) -> Any:
     """(shard, (id, decision)) of the documents that have the text of another."""
-    return (shard_numbers(start, place.shards)
+    return (shard_numbers(start, place.order)
             | "Claim texts" >> beam.ParDo(claims)
             | "Group by text hash" >> beam.GroupByKey()
             | "Keep first" >> beam.ParDo(exact.DropOthers())
@@ -137,7 +137,7 @@ def _report(reports: Any, place: Place) -> Any:
 
 
 def _repeated(start: Any, texts: Texts, unit: str) -> Any:
-    return (shard_numbers(start, texts.place.shards)
+    return (shard_numbers(start, texts.place.order)
             | "Occurrences" >> beam.ParDo(CountOccurrences(texts, unit))
             | "Group by part" >> beam.GroupByKey()
             | "Find repeated" >> beam.ParDo(FindRepeated(texts, unit)))

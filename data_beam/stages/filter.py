@@ -43,7 +43,7 @@ class FilterShard(beam.DoFn):
 def run(context: Context) -> None:
     """Runs the stage."""
     def build(root: beam.Pipeline) -> None:
-        _ = (shard_numbers(root, context.place.shards)
+        _ = (shard_numbers(root, context.place.order)
              | "Filter shard" >> beam.ParDo(FilterShard(context.recipe, context.place))
              | "Name report" >> beam.Map(named)
              | "Write report" >> beam.ParDo(WriteReport(context.place.reports)))

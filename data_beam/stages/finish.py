@@ -84,7 +84,7 @@ def run(context: Context) -> None:
         {source.name: frozenset() for source in context.recipe.sources})
 
     def build(root: beam.Pipeline) -> None:
-        _ = (shard_numbers(root, context.place.shards)
+        _ = (shard_numbers(root, context.place.order)
              | "Finish shard" >> beam.ParDo(
                  FinishShard(context.recipe, context.place, admitted))
              | "Name report" >> beam.Map(named)

@@ -14,7 +14,7 @@ from data_beam.config import RecipeConfig
 from data_beam.progress import Progress
 from data_beam.readers.listing import File
 from data_beam.sinks import files, manifest
-from data_beam.stages import dedup, extract, filter, finish, ledger, report
+from data_beam.stages import balance, dedup, extract, filter, finish, ledger, report
 from data_beam.stages.context import Context, Place
 
 RUN: dict[str, Callable[[Context], None]] = {
@@ -76,6 +76,7 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
         if path:
             files.make_folder(path)
     number = ledger.STAGES.index(stage)
+    workers = beam_options.local_workers(options)
     before = done[ledger.STAGES[number - 1]] if number else None
     last_books = stage == "finish"  # the ends of all stages come together there
     earlier = tuple(folder(output, name) for name in ledger.STAGES[:number])
@@ -83,9 +84,12 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
         inputs = earlier[-1]
     else:
         inputs = FileSystems.join(temporary, "listing.jsonl")
-        extract.write_listing(inputs, list(listing))
+        extract.write_listing(inputs, [
+            listing[i] for i in balance.dealt([file.size for file in listing], workers)])
+    sizes = [0] * recipe.shards if before is None else [
+        entry["bytes"] for entry in before["outputs"] if entry["file"].startswith("documents/")]
     place = Place(inputs, earlier, folder(output, stage), temporary, progress_folder,
-                  recipe.shards)
+                  balance.dealt(sizes, workers))
     files.make_folder(place.output)
 
     read = None if before is None else {

@@ -44,7 +44,7 @@ def test_every_stage_is_a_job_that_dataflow_takes(tmp_path):
             continue
         RUN[stage](Context(recipe_of(tmp_path), Place(
             "gs://bucket/in", ("gs://bucket/in",), "gs://bucket/out", "gs://bucket/out/_temporary",
-            "", 3), submit))
+            "", range(3)), submit))
     assert jobs.keys() == set(ledger.STAGES)
     for stage, job in jobs.items():
         assert '"JOB_TYPE_BATCH"' in job.json()

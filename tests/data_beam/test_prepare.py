@@ -648,7 +648,8 @@ def test_beam_is_told_its_runner_and_every_transform_has_a_label(made):
         names.extend(t.unique_name for t in root.to_runner_api().components.transforms.values())
 
     for stage in (extract, filter, dedup, finish):
-        stage.run(Context(made[0], Place("in", ("in",), "/out", "/out/_temporary", "", 3), fill))
+        stage.run(Context(
+            made[0], Place("in", ("in",), "/out", "/out/_temporary", "", range(3)), fill))
     fill(lambda root: summarise.build(root, summarise.Job("/out", 3, "/tmp", {}, (), "")))
     assert len(names) > 60
     # A transform without a label is named after its class or lambda, as in "Map(<lambda at ...>)".

@@ -184,6 +184,35 @@ def test_workers_end_with_a_command_that_has_just_begun(kind, processes, tmp_pat
         time.sleep(0.05)
 
 
+@pytest.mark.parametrize("mode", ["multi_processing", "in_memory"])
+def test_the_fork_server_imports_while_the_command_does(mode, tmp_path):
+    config = tmp_path / "config.py"
+    config.write_text("import pathlib, time\n"
+                      f"pathlib.Path({str(tmp_path / 'read')!r}).touch()\ntime.sleep(100)\n")
+    command = start("-m", "data_beam.prepare", f"--config={config}", "--output=unused",
+                    f"--direct_running_mode={mode}")
+    deadline = time.monotonic() + 60
+
+    def others_with_beam() -> int:
+        """Processes of the session, but the command, that have a library of Beam's."""
+        return sum("apache_beam" in Path(f"/proc/{process}/maps").read_text()
+                   for process in session_of(command.pid) - {command.pid})
+
+    try:
+        while not (tmp_path / "read").exists():  # it has not looked at Beam's options yet
+            assert command.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        if mode == "in_memory":
+            assert session_of(command.pid) == {command.pid}
+        else:
+            while others_with_beam() != 1:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+    finally:
+        command.kill()
+        command.communicate()
+
+
 def test_a_program_without_a_guard_is_run_once(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
