@@ -1,10 +1,11 @@
 """Real documents for benchmarks: pages of Debian's documentation packages, as JSON lines.
 
-    python -m benchmarks.documents --output=documents.jsonl --count=20000
+    python -m benchmarks.documents --output=documents.jsonl --count=20000 [--html=FOLDER]
 
 Packages are fetched with `apt-get download` and unpacked with `dpkg -x`; nothing is installed. The
 main text of each page comes from resiliparse. Pages are ordered by the hash of their path, so any
-number of lines from the top is a sample.
+number of lines from the top is a sample. With --html the pages themselves of the first 1,000
+documents are left in a folder, for benchmarks.extraction.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ PACKAGES = ("linux-doc-6.1", "openjdk-17-doc", "libboost1.81-doc", "qtbase5-doc-
             "postgresql-doc-15", "python3.11-doc", "debian-reference-en", "rust-doc")
 MIN_CHARACTERS = 500
 _MAX_BYTES = 1_000_000
+_HTML_PAGES = 1_000
 
 
 def pages(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -31,8 +33,13 @@ def pages(folder: Path) -> Iterator[tuple[str, Path]]:
             yield hashlib.sha256(name.encode()).hexdigest()[:32], path
 
 
-def write_documents(output: Path, count: int) -> int:
+def write_documents(output: Path, count: int, html: Path | None = None) -> int:
     """Writes `count` documents, or as many as the packages have; how many it wrote.
+
+    Args:
+      output: file of JSON lines.
+      count: of documents.
+      html: folder for the pages of the first ones, or None.
 
     Raises:
       ConfigError: no apt here, or it knows none of the packages.
@@ -68,6 +75,8 @@ def write_documents(output: Path, count: int) -> int:
                 if len(text) >= MIN_CHARACTERS:
                     handle.write(json.dumps({"id": name, "text": text}) + "\n")
                     written += 1
+                    if html is not None and written <= _HTML_PAGES:
+                        shutil.copyfile(path, html / f"{name}.html")
                     if written == count:
                         break
         unfinished.rename(output)
@@ -78,8 +87,11 @@ def main(argv: Sequence[str]) -> None:
     parser = Parser(prog="python -m benchmarks.documents", description=__doc__)
     parser.add_argument("--output", required=True, type=Path, help="file to write")
     parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--html", type=Path, help=f"folder for the first {_HTML_PAGES:,} pages")
     arguments = parser.parse_args(argv)
-    print(f"{write_documents(arguments.output, arguments.count):,} documents in "
+    if arguments.html is not None:
+        arguments.html.mkdir(parents=True, exist_ok=True)
+    print(f"{write_documents(arguments.output, arguments.count, arguments.html):,} documents in "
           f"{arguments.output}")
 
 

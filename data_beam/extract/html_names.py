@@ -5,9 +5,10 @@ of a page titled "Pagination" `pagination`. So an element that holds most of the
 loses such names before the page is extracted.
 """
 
+import dataclasses
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 # Class or id of elements that are no part of a text, wherever they stand; whole words only, since
 # "ad" is in "header" and "share" in "shareholder". In any case: `AD`, `Ad-Banner`.
@@ -54,9 +55,13 @@ MOST = 2 / 3
 _TAG_CHARACTERS = 2000
 _LOOKS = 10
 
+VOID = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr"))
+"""Elements that hold nothing and have no end tag (HTML Living Standard, 13.1.2)."""
 _TAG = re.compile(r"<([A-Za-z][A-Za-z0-9]*)\b")
 _HIDDEN = re.compile(r"(?i)\b(?:hidden|invisible|display-none)\b")
-_LINK_OR_TAG = re.compile(r"(?is)<a\b[^<]*</a>|<[^<>]*>|\s+")
+_LINK_OR_TAG = re.compile(r"<(?:[aA]\b[^<]*</[aA]>|[^<>]*>)")
 _H1 = re.compile(r"(?i)<h1\b")
 
 
@@ -96,21 +101,34 @@ def _end(page: str, tag: str, begin: int) -> int:
     return len(page)
 
 
-def without_names_of_most(page: str, values: set[str], least: int,
-                          measure: Callable[[str], int]) -> str:
-    """The page in which elements with most of its text have no names to be left out for.
+@dataclasses.dataclass(frozen=True)
+class Named:
+    """An element with a name for which it may be left out; places are indices of the page.
+
+    Attributes:
+      value: begin and end of its class or id.
+      shorter: the value without such names.
+      inside: begin and end of what the element holds.
+    """
+
+    value: tuple[int, int]
+    shorter: str
+    inside: tuple[int, int]
+
+
+def large(page: str, values: set[str], least: int) -> list[Named]:
+    """Elements with names for which they may be left out and much text outside links.
 
     A comment section counts only with a heading of the first level, as a page about comments has.
 
     Args:
       page: HTML.
       values: of its `class` and `id`.
-      least: elements with no more visible characters are not looked at.
-      measure: how much text a piece of HTML has.
+      least: characters that are not yet much, spaces not counted.
     """
     telling = {value: shorter for value in values
                if (shorter := _without_telling(value)) is not None}
-    cuts, total, looked_at = [], -1, 0
+    found, looked_at = [], 0
     for match in _NAMED.finditer(page, 0, max(0, len(page) - least)) if telling else ():
         shorter = telling.get(match.group(1))
         if shorter is None:
@@ -119,20 +137,37 @@ def without_names_of_most(page: str, values: set[str], least: int,
         at = page.rfind("<", max(0, begin - _TAG_CHARACTERS), begin)
         tag = _TAG.match(page, max(at, 0))
         inside = page.find(">", end) + 1
-        if tag is None or inside == 0:
+        if tag is None or inside == 0 or tag.group(1).lower() in VOID:
             continue
         after = _end(page, tag.group(1), inside)
         looked_at += after - inside
         if looked_at > _LOOKS * len(page):
             break
         if after - inside <= least or \
-                len(_LINK_OR_TAG.sub("", page[inside:after])) <= least:  # before it is parsed
+                sum(map(len, _LINK_OR_TAG.sub("", page[inside:after]).split())) <= least:
             continue
         if "comment" in match.group(1).lower() and not _H1.search(page, inside, after):
             continue
-        total = measure(page) if total < 0 else total
-        if measure(page[inside:after]) > MOST * total:
-            cuts.append((begin, end, shorter))
-    for begin, end, shorter in reversed(cuts):
-        page = page[:begin] + shorter + page[end:]
+        found.append(Named((begin, end), shorter, (inside, after)))
+    return found
+
+
+def with_most(page: str, elements: Sequence[Named], measure: Callable[[str], int]) -> list[Named]:
+    """Those of the elements that have most of the page's text.
+
+    Args:
+      page: HTML.
+      elements: some of its elements.
+      measure: how much text a piece of HTML has.
+    """
+    total = measure(page)
+    return [element for element in elements
+            if measure(page[slice(*element.inside)]) > MOST * total]
+
+
+def without_names(page: str, elements: Sequence[Named]) -> str:
+    """The page in which the elements, in the order of the page, are not left out for a name."""
+    for element in reversed(elements):
+        begin, end = element.value
+        page = page[:begin] + element.shorter + page[end:]
     return page
