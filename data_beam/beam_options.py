@@ -2,6 +2,7 @@
 
 import logging
 import os
+import tempfile
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -66,7 +67,13 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
     if number < 0:
         raise ConfigError(f"--direct_num_workers={number}: must be 0 (one a core) or more")
     if _local_processes(options):
-        fork_server.start()
+        try:
+            fork_server.start()
+        except OSError as error:
+            raise ConfigError(
+                f"--direct_running_mode=multi_processing: no worker processes with {error} for a "
+                f"socket in {tempfile.gettempdir()!r}; set TMPDIR to a folder with a short path"
+            ) from None
     workers = options.view_as(WorkerOptions)
     if workers.default_sdk_harness_log_level is None:  # Beam's INFO tells of its own start and end.
         workers.default_sdk_harness_log_level = "WARNING"

@@ -24,7 +24,8 @@ def start_early(module: str, argv: Sequence[str]) -> None:
       argv: its words, which are not checked here.
     """
     if any(word.endswith("multi_processing") for word in argv):
-        start([module])
+        with contextlib.suppress(OSError):  # the command will ask again, and say what is wrong
+            start([module])
 
 
 def start(modules: Sequence[str] = ()) -> None:
@@ -33,6 +34,9 @@ def start(modules: Sequence[str] = ()) -> None:
     Args:
       modules: what it imports; by default, the modules of this project that are imported here by
         now.
+
+    Raises:
+      OSError: there is no place for its socket, in the folder for temporary files.
     """
     CONTEXT.set_forkserver_preload(list(modules) or sorted(
         name for name in sys.modules if name.partition(".")[0] in _PACKAGES))

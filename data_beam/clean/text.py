@@ -1,9 +1,10 @@
 """Repairs: mojibake, control and zero-width characters, line ends, normalisation, whitespace."""
 
 import re
-import unicodedata
 
 import ftfy
+
+from data_beam.clean.normal_form import normalize
 
 # Only what damages text is repaired. Full-width punctuation, ligatures and curly quotes are
 # someone's choice (and が must not become か), so those fixes are off; NFC is done below.
@@ -18,7 +19,8 @@ _FTFY = ftfy.TextFixerConfig(
 _INVISIBLE = re.compile("[\u200b\u2060\ufeff\u00ad]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f\u206a-\u206f\ufff9-\ufffc]")
 _LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029\x0c]")
-_TRAILING = re.compile(r"[ \t\u3000]+$", re.MULTILINE)
+# Only from the start of a run, and never less than all of it: else a run takes its square.
+_TRAILING = re.compile(r"(?<![ \t\u3000])[ \t\u3000]++$", re.MULTILINE)
 _BLANK_RUN = re.compile(r"\n{3,}")
 
 
@@ -58,6 +60,6 @@ def clean_prose(text: str, fix_mojibake: bool, normalization: str) -> tuple[str,
         step("invisible_characters", _INVISIBLE.sub("", text))
         if normalization in ("NFC", "NFKC"):
             form = "NFKC" if normalization == "NFKC" else "NFC"
-            step(form, unicodedata.normalize(form, text))
+            step(form, normalize(form, text))
     step("whitespace", _BLANK_RUN.sub("\n\n", _TRAILING.sub("", text)).strip("\n \t\u3000\v"))
     return text, tuple(changed)

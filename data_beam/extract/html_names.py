@@ -50,9 +50,11 @@ _PARTS = re.compile(r"[^\W_]+")
 MOST = 2 / 3
 """An element with a larger share of a page's text outside links is never left out for its name."""
 
-# Bounds on the time that odd pages take: of a start tag up to its names, and how often the whole
-# page may be looked at, as elements with such names lie in each other.
+# Bounds on the time that odd pages take: of a start tag up to its names, of names in how many
+# spellings are looked for (an element is compared with each), and how often the whole page may be
+# looked at, as elements with such names lie in each other.
 _TAG_CHARACTERS = 2000
+_NAMES_OF_A_PAGE = 100
 _LOOKS = 10
 
 VOID = frozenset((
@@ -76,8 +78,10 @@ def _advertisement_names(value: str) -> tuple[str, ...]:
 
 
 def advertisements(values: set[str]) -> list[str]:
-    """The names that are those of advertisements, as the page writes them."""
-    return sorted({name for value in values for name in _advertisement_names(value)})
+    """The names that are those of advertisements, as the page writes them; those in lower case
+    first, and no more than pages have that do not mean to keep us busy."""
+    found = {name for value in values for name in _advertisement_names(value)}
+    return sorted(found, key=lambda name: (not name.islower(), name))[:_NAMES_OF_A_PAGE]
 
 
 @functools.lru_cache(1 << 16)

@@ -4,12 +4,12 @@ import re
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_IMAGE = re.compile(r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])")
+# CommonMark ends a label after 999 characters; a search without an end takes a page's square.
+_IMAGE = re.compile(r"!\[[^\]\n]{0,999}\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])")
 _LINK = re.compile(r"\[([^\[\]\n]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])")
 _REFERENCE = re.compile(r" {0,3}\[(?!\^)[^\]\n]+\]:[ \t]*\S")
 _ASIDE = re.compile("\0([0-9]+)\0")
-_CODE_SPAN = re.compile(r"`+[^`\n]+`+")
+_CODE_SPAN = re.compile(r"(?<!`)`++[^`\n]++`++")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]+)>")
 
@@ -27,9 +27,21 @@ def _clean_line(line: str) -> str:
     return _ASIDE.sub(lambda found: spans[int(found.group(1))], _TAG.sub("", line))
 
 
+def _without_comments(block: str) -> str:
+    begin = block.find("<!--")
+    if begin < 0:
+        return block
+    kept, end = [], 0
+    while begin >= 0 and (close := block.find("-->", begin + 4)) >= 0:
+        kept.append(block[end:begin])
+        end = close + 3
+        begin = block.find("<!--", end)
+    return "".join(kept) + block[end:]
+
+
 def _without_markup(block: str) -> str:
     kept = []
-    for line in _COMMENT.sub("", block).split("\n"):
+    for line in _without_comments(block).split("\n"):
         if _REFERENCE.match(line):
             continue
         cleaned = _clean_line(line)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_beam.clean.language import LanguageIdentifier
+from data_beam.clean.normal_form import normalize
 from data_beam.clean.text import clean_code, clean_prose
 from data_beam.clean.width import width
 from data_beam.config import FilterConfig, LanguageConfig
@@ -150,3 +151,31 @@ def test_chinese_lines_are_measured_in_columns():
     text = "\n".join(["天下大势分久必合合久必分周末七国"] * 10)
     assert reason_to_drop(text, False, RULES) is None
     assert width("中文ab") == 6 and width("e\u0301") == 1 and width("，") == 2
+
+
+@pytest.mark.parametrize("text", [
+    "Total" + " " * 2_000_000 + "100", "Total" + "\t \u3000" * 700_000 + "100",
+    "e" + "\u0301\u0323" * 500_000, "\u0f71" * 500_000 + "\u0f72" * 500_000,
+    " \n" * 500_000, "\u3000" * 1_000_000], ids=lambda text: repr(text[:7]))
+def test_long_runs_end_in_bounded_time(text):  # their squares would take hours
+    assert len(clean_prose(text, True, "NFC")[0]) <= 1.04 * len(text)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_normal_forms_are_unicodes_own_up_to_30_marks(form):
+    for text in ("e\u0301", "Việt Nam", "\uac00\u1100", "ﬁ①Ａ", "a" + "\u0323\u0301" * 15 + "b",
+                 "\ud800 e\u0301", "\U0001d165\U0001d15e", "plain"):
+        assert normalize(form, text) == unicodedata.normalize(form, text)
+
+
+@pytest.mark.parametrize(("marks", "parts"), [(30, [30]), (31, [30, 1]), (60, [30, 30]),
+                                              (61, [30, 30, 1])])
+def test_longer_runs_are_parted(marks, parts):
+    # UAX 15, D4: U+034F before each non-starter that would be the 31st.
+    text = normalize("NFD", "xe" + "\u0301" * marks + "y" + "e\u0323\u0301")
+    assert text.endswith("ye\u0323\u0301") and text.startswith("xe")
+    assert [len(part) for part in text[2:-4].split("\u034f")] == parts
+
+
+def test_no_marks_beyond_the_planes_that_are_looked_at():
+    assert not any(unicodedata.combining(chr(code)) for code in range(0x20000, 0x110000))

@@ -118,6 +118,18 @@ still fenced <!-- kept -->
 """
 
 
+@pytest.mark.parametrize("text", [
+    "<!--" * 500_000, "<!-- a -->" * 100_000, "![" * 300_000, "![a](" * 100_000,
+    "a" + "`" * 500_000, "`a " * 200_000, "[" * 500_000, "[](" * 200_000, "<a " * 300_000, "<a" * 300_000,
+    "---\n" * 200_000, "~~~\n" * 200_000, "![][" * 200_000], ids=lambda text: repr(text[:6]))
+def test_long_markdown_ends_in_bounded_time(text):  # their squares would take hours
+    assert len(extract("markdown", text)[0]) <= len(text)
+
+
+def test_comments_of_markdown_end_where_they_end():
+    assert extract("markdown", "a <!-- b\nc --> d <!----> e <!-- f")[0] == "a  d  e <!-- f"
+
+
 def test_markdown_keeps_structure_and_code_and_drops_what_only_a_renderer_needs():
     assert extract("markdown", MARKDOWN) == (PROSE, ("extract:markdown",))
     assert extract("markdown", MARKDOWN.replace("\n", "\r\n"))[0] == PROSE

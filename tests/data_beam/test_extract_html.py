@@ -273,10 +273,15 @@ def test_any_string_is_a_text_or_is_refused_with_a_reason(page):
     assert isinstance(html.all_text(page), str)
 
 
+AD = "recommended-articles"  # in as many spellings as there are
+
+
 @pytest.mark.parametrize("page", [
     "<p>" * 3000, "<div>" * 500_000, "<div>x</div>" * 3000, "<a href=x>" * 3000,
     "<x><y z=1>" * 100_000, "<div>" * 510 + "<p>word</p>" * 3000, "<p>" * 200_000,
     "<b><i>" * 3000 + "text" * 1000,
+    "".join(f"<p class={''.join(c.upper() if i >> k & 1 else c for k, c in enumerate(AD))}>x</p>"
+            for i in range(12_000)),
     "<" * 300_000, "<div class=menu>" * 500, "<p id=ad>x" * 3000, "<p class=ad>" * 100_000,
     "<i class='ad x'>y</i>" * 10_000, " class=ad" * 50_000, "<a " * 100_000,
     "<a href='" + "x" * 500_000, " class='" * 50_000,

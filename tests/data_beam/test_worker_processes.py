@@ -213,6 +213,21 @@ def test_the_fork_server_imports_while_the_command_does(mode, tmp_path):
         command.communicate()
 
 
+def test_a_long_folder_for_temporary_files_is_named_in_one_line(tmp_path):
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    (tmp_path / "a.txt").write_text("text")
+    for module, *words in (
+            ("data_beam.prepare", f"--config=configs/corpus/gopher.py:{tmp_path}"),
+            ("data_beam.tokenize", f"--corpus={tmp_path}", "--tokenizer=none")):
+        done = subprocess.run(
+            [sys.executable, "-m", module, *words, f"--output={tmp_path / 'out'}", *OPTIONS],
+            text=True, capture_output=True, env={**os.environ, "TMPDIR": str(folder)})
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: --direct_running_mode=multi_processing: ")
+        assert "TMPDIR" in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_a_program_without_a_guard_is_run_once(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
