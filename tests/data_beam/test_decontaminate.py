@@ -1,8 +1,11 @@
 """Decontamination: n-grams against a naive search, both actions, files, the self-check."""
 
 import gzip
+import itertools
 import json
 import random
+import re
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data_beam.clean.text import clean_prose
 from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
 from data_beam.decontaminate import index, rule
+from data_beam.decontaminate import tokens as token_module
 from data_beam.decontaminate.evaluation_sets import read
 from data_beam.decontaminate.index import Lengths, NgramIndex
 from data_beam.decontaminate.rule import DecontaminateRule, SetCounts
@@ -48,7 +53,11 @@ def make(folder: Path, rows: list, fields=("question",), **settings_) -> Deconta
     ("茶的历史2024年ABC", ["茶", "的", "历", "史", "2024", "年", "abc"]),
     ("ＡＢＣ１２３ Ünïcode", ["abc123", "ünïcode"]),
     ("がギ 한국어 말", ["が", "ギ", "한국어", "말"]),
-    ("", []), ("。，！ \n", []), ("ไทย", ["ไ", "ท", "ย"]),
+    ("", []), ("。，！ \n", []), ("ไทย", ["ไ", "ท", "ย"]), ("ที่นี่", ["ที่", "นี่"]),
+    ("0\u3099a\u0e31", ["0\u3099a\u0e31"]), ("हिन्दी में", ["हिन्दी", "में"]),
+    ("ọ́dún", ["ọ́dún"]), ("\U0001e900\U0001e944x", [
+        "\U0001e922\U0001e944x"]), ("㍿x3½", ["株", "式", "会", "社", "x31", "2"]),
+    ("J\u030c \u0301a İI", ["ǰ", "a", "i\u0307i"]), ("sha\x00pe\x7fs", ["shapes"]),
 ])
 def test_tokens(text, expected):
     assert tokens(text) == expected
@@ -61,10 +70,53 @@ def test_forms_of_one_character_are_one_token():
     assert tokens("\uff76") == tokens("\u30ab") == ["\u30ab"]
 
 
-@given(st.text(max_size=80))
+ANYTHING = st.text(max_size=80) | st.text(max_size=40, alphabet=(
+    "aZ9_ \n，。é茶がｶﾞﾟกำ\u0e31ิ말ㅏㄳㄱ\u1100\u1161\u11a8ᅟ㍿½´ﷺΣİ\U0001e900\U0001e944"
+    "\u0301\u0323\u0338\u3099\u093f\u00ad\u200b\u200d\ufe0f\ufeff\x00\x0b\ufffc\U000e0100"))
+
+
+def reads_as(place: str, token: str) -> bool:
+    """Whether a place holds the token: exactly, or a character that NFKC makes several of."""
+    return tokens(place) == [token] or (token in tokens(place) and not all(
+        unicodedata.is_normalized("NFKC", character) for character in place))
+
+
+@settings(max_examples=500, deadline=None)
+@given(ANYTHING)
 def test_spans_are_those_of_the_tokens(text):
-    places = list(spans(text))
-    assert [tokens(text[start:end]) for start, end in places] == [[t] for t in tokens(text)]
+    places, found = list(spans(text)), tokens(text)
+    assert len(places) == len(found)
+    assert all(reads_as(text[start:end], token)
+               for (start, end), token in zip(places, found, strict=True))
+    assert all(a <= c and b <= d and a < b for (a, b), (c, d) in itertools.pairwise(places))
+
+
+@settings(max_examples=500, deadline=None)
+@given(ANYTHING, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
+def test_neither_the_form_nor_cleaning_changes_tokens(text, form):
+    """Cleaning without the repair of mojibake, which evaluation items do not get."""
+    assert tokens(unicodedata.normalize(form, text)) == tokens(text)
+    assert tokens(clean_prose(text, False, "NFC")[0]) == tokens(text)
+
+
+def test_pieces_normalised_alone_begin_where_nothing_joins_what_is_before():
+    """All characters: marks, and what becomes a mark or the second part of a Hangul syllable."""
+    joins = re.compile(token_module._JOINING).fullmatch
+    for character in map(chr, (*range(0xd800), *range(0xe000, 0x32000), *range(0xe0000, 0xe0200))):
+        first = unicodedata.normalize("NFKD", character)[0]
+        if (unicodedata.category(first)[0] == "M" or unicodedata.combining(first)
+                or "\u1160" <= first <= "\u11ff" or "\ud7b0" <= first <= "\ud7ff"):
+            assert joins(character) or token_module._INVISIBLE.match(character), hex(ord(character))
+
+
+@pytest.mark.parametrize("unit", ["\u0301\u0323", "\u0301\u0323\u200b", "\uff9e\u0323",
+                                  "\U0001e944\U0001e94a", "\u0e33\u0323", "ㅏ", "𝐇", "\ufe0f"])
+def test_long_runs_of_marks_take_linear_time(unit):
+    """Marks are put into order by insertion: what is quadratic would run into the time limit."""
+    text = "e" + unit * 200_000
+    assert len(list(spans(text))) == len(tokens(text)) >= 1
+    text = "one " + "e" + "\u0301\u0323" * 50 + " two"
+    assert [text[start:end] for start, end in spans(text)] == text.split()
 
 
 def test_the_kind_of_script_is_that_of_most_tokens():
@@ -147,6 +199,36 @@ def test_case_punctuation_width_and_spacing_do_not_matter(tmp_path, question, fi
     for changed in (question.upper(), question.replace(" ", "\n\n"), full,
                     question.replace("，", " ").replace(",", " -- ")):
         assert isinstance(apply(document(filler + changed + filler)), Dropped), changed
+
+
+HOSPITAL = ("A patient is ad\u00admitted to the hos\u00adpital with se\u200bvere chest pain and "
+            "short\u00adness of breath; which drug should the nurse give first?")
+VIETNAMESE = ("Một người nông dân có mười bảy con cừu, tất cả trừ chín con đều bỏ chạy trong đêm; "
+              "hỏi sáng hôm sau còn lại bao nhiêu con?")
+KOREAN = "농부에게 양이 열일곱 마리 있는데 밤사이에 아홉 마리를 빼고 모두 달아났다면"
+FORMS = [
+    (unicodedata.normalize("NFD", VIETNAMESE), VIETNAMESE),
+    (HOSPITAL, re.sub("[\u00ad\u200b]", "", HOSPITAL)),
+    ("".join(f"{c}\u2060" for c in CHINESE), CHINESE),
+    (QUESTION.replace("farm", "f\x00a\u200crm\ufe0f"), QUESTION),
+    (unicodedata.normalize("NFD", KOREAN), KOREAN),
+]
+
+
+@pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.parametrize("item, text", FORMS)
+def test_the_form_of_an_item_and_invisible_characters_do_not_matter(tmp_path, item, text, swap):
+    """Items do not pass through cleaning; documents of code do not either."""
+    item, text = (text, item) if swap else (item, text)
+    outcome = make(tmp_path, [{"question": item}])(document(FILLER + text + " " + FILLER))
+    assert isinstance(outcome, Dropped) and outcome.reason == "evaluation overlap"
+    assert ascii(text[:20])[1:-1].replace("\\", "") in ascii(outcome.detail).replace("\\", "")
+    remove = make(tmp_path, [{"question": item}], action="remove", window=0, max_removed=0.9)
+    outcome = remove(document(f"Vấn đề e\u0301\u00ad: {text} Then o\u0302\u00ad㍿."))
+    assert isinstance(outcome, Document)
+    first, last = outcome.text.split("\n\n")
+    assert first == "Vấn đề e\u0301\u00ad:"
+    assert last.lstrip("\u2060？? ") == "Then o\u0302\u00ad㍿."
 
 
 @pytest.mark.parametrize("question, unit, n", [(QUESTION, 0, 13), (CHINESE, 1, 20)])
