@@ -8,9 +8,10 @@ and kind, value), where a value is a varint, 32 or 64 bits, or a length and byte
 
 import dataclasses
 import enum
+import itertools
 import math
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 SCORES_PER_NAT = 16
 """Scores of `exact_unigram` are multiples of its inverse."""
@@ -185,12 +186,24 @@ def exact_unigram(model: bytes) -> bytes:
     return b"".join(map(_encode, pieces)) + rest
 
 
-def with_pieces(model: bytes, added: Iterable[Piece]) -> bytes:
+def with_pieces(model: bytes, added: Iterable[Piece], changed: Mapping[int, Piece] | None = None
+                ) -> bytes:
     """The model with pieces after those it has: no id moves.
 
     A list of a protocol buffer grows by what is appended to its bytes, and a second trainer_spec is
     merged into the first.
+
+    Args:
+      model: of any kind.
+      added: the new pieces.
+      changed: id -> what stands in the place of an old piece.
     """
+    if changed:
+        ids = itertools.count()
+        model = b"".join(
+            _encode(changed[number]) if field == 1 and (number := next(ids)) in changed
+            else _write_bytes(field, value)
+            for field, value in _fields(model) if isinstance(value, bytes))
     model += b"".join(map(_encode, added))
     count = len(parse(model).pieces)
     return model + _write_bytes(2, _write_varint(4 << 3) + _write_varint(count))
