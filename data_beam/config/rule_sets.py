@@ -5,8 +5,9 @@ each is measured and where it comes from. None switches a threshold off.
 """
 
 import dataclasses
+from typing import Any
 
-from data_beam.config.checks import check_order
+from data_beam.config.checks import check_idle, check_order
 from maxlm.config.schema import ConfigError, setting
 
 _OFF = "; None switches it off"
@@ -14,6 +15,23 @@ _OFF = "; None switches it off"
 
 def _share(default: float | None, help: str) -> float | None:
     return setting(default, help + _OFF, minimum=0.0)
+
+
+def _check_off(section: Any, path: str, threshold: str, off: float | None, *idle: str) -> None:
+    """Refuses changes of fields that only serve a threshold, in the tables where it is off.
+
+    A table that is written out, as in zh=GopherQualityTable(min_stop_words=None), has the values of
+    its class where nobody changed them, and not those of its language.
+    """
+    usual = type(section)()
+    for language in ("en", "zh"):
+        table = getattr(section, language)
+        if getattr(table, threshold) == off:
+            written = type(table)()
+            check_idle(table, f"{path}.{language}", f"{path}.{language}.{threshold} is {off}",
+                       "set that", default=getattr(usual, language),
+                       only=[name for name in idle
+                             if getattr(table, name) != getattr(written, name)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +65,9 @@ class GopherQualityConfig:
     zh: GopherQualityTable = setting(GopherQualityTable(
         min_mean_word_length=1.0, max_mean_word_length=5.0, min_words_with_letter=0.735,
         stop_words=tuple("的年在月是和日了於·為有被人中为他與後也而由")), "Chinese")
+
+    def check(self, path: str) -> None:
+        _check_off(self, path, "min_stop_words", None, "stop_words")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,6 +160,9 @@ class FineWebConfig:
         min_end_mark_lines=0.106, max_short_lines=None, max_duplicate_line_characters=0.1,
         max_newlines_per_word=0.178), "Chinese")
 
+    def check(self, path: str) -> None:
+        _check_off(self, path, "max_short_lines", None, "short_line_length")
+
 
 @dataclasses.dataclass(frozen=True)
 class NemoConfig:
@@ -206,6 +230,9 @@ class NgramRepetitionConfig:
     en: NgramRepetitionTable = setting(NgramRepetitionTable(), "English")
     zh: NgramRepetitionTable = setting(NgramRepetitionTable(unit="characters"), "Chinese")
 
+    def check(self, path: str) -> None:
+        _check_off(self, path, "max_repeated", 1, "unit", "window")
+
 
 @dataclasses.dataclass(frozen=True)
 class RepeatedSentencesTable:
@@ -243,6 +270,9 @@ class EntropyTable:
 
     def check(self, path: str) -> None:
         check_order(self, path, "bits")
+        if self.min_bits is None and self.max_bits is None:
+            check_idle(self, path, f"{path}.min_bits and max_bits are None", "set one",
+                       only=("min_characters",))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,3 +291,7 @@ class ChatLogConfig:
         0.5, "share of lines that begin with a time or a speaker in brackets", minimum=0.0,
         maximum=1.0)
     min_lines: int = setting(5, "documents with fewer lines are not judged", minimum=1)
+
+    def check(self, path: str) -> None:
+        if self.max_chat_lines == 1:
+            check_idle(self, path, f"{path}.max_chat_lines is 1", "lower that", only=("min_lines",))

@@ -32,6 +32,7 @@ class SafetyRule:
         self._config = config
         self._classify = (TextClassifier(config.model, "safety", "config.safety.model")
                           if config.model else None)
+        self._has_keywords = bool(config.default_keywords or config.keywords)
         entries: dict[str, list[str]] = {"*": []}
         if config.default_keywords:
             entries["*"] += [*default_keywords.ZH, *default_keywords.EN]
@@ -54,10 +55,12 @@ class SafetyRule:
         by_classifier = self._classify(document.text) if self._classify else 0.0
         toxicity = max(by_classifier, by_keywords)
         if toxicity > self._config.max_toxicity:
+            scored = [f"classifier {by_classifier:.3f}"] if self._classify else []
+            if self._has_keywords:
+                scored.append(f"{share:.2%} of the characters in keywords")
             return Dropped(
                 document.origin, self.stage, "toxic",
-                f"{toxicity:.3f}, more than {self._config.max_toxicity:g} (classifier "
-                f"{by_classifier:.3f}, {share:.2%} of the characters in keywords)"
+                f"{toxicity:.3f}, more than {self._config.max_toxicity:g} ({', '.join(scored)})"
                 + _quoted(text, found))
         lines, with_keyword = _lines(text, found) if found else (0, 0)
         if (lines >= _MIN_LINES

@@ -132,6 +132,50 @@ def test_what_nothing_reads_is_an_error(section, values, field, fix):
     assert message.startswith(f"config.it.{field}: does nothing while ") and fix in message
 
 
+def over_the_defaults(rule: str, values: dict) -> dict:
+    """A section as flags change it: what they do not name has the values of its language."""
+    plain = to_plain(getattr(FilterConfig(), rule))
+    return {**plain, **{name: {**plain[name], **value} if isinstance(value, dict) else value
+                        for name, value in values.items()}}
+
+
+@pytest.mark.parametrize("rule, values, field, reason", [
+    ("fineweb", {"zh": {"short_line_length": 20}}, "zh.short_line_length",
+     "max_short_lines is None"),
+    ("fineweb", {"en": {"short_line_length": 20, "max_short_lines": None}}, "en.short_line_length",
+     "max_short_lines is None"),
+    ("gopher_quality", {"zh": {"min_stop_words": None, "stop_words": ["的"]}}, "zh.stop_words",
+     "min_stop_words is None"),
+    ("gopher_quality", {"en": {"min_stop_words": None, "stop_words": ["the"]}}, "en.stop_words",
+     "min_stop_words is None"),
+    ("ngram_repetition", {"zh": {"max_repeated": 1.0, "window": 9}}, "zh.window",
+     "max_repeated is 1"),
+    ("ngram_repetition", {"en": {"max_repeated": 1.0, "unit": "characters"}}, "en.unit",
+     "max_repeated is 1"),
+    ("entropy", {"zh": {"min_bits": None, "max_bits": None, "min_characters": 9}},
+     "zh.min_characters", "min_bits and max_bits are None"),
+    ("chat_log", {"max_chat_lines": 1.0, "min_lines": 9}, "min_lines", "max_chat_lines is 1"),
+])
+def test_what_serves_a_threshold_that_is_off_is_an_error(rule, values, field, reason):
+    message = error(FilterConfig, {"rules": [rule], rule: over_the_defaults(rule, values)})
+    assert message.startswith(f"config.it.{rule}.{field}: does nothing while config.it.{rule}.")
+    assert f"{reason}; " in message and message.endswith(", or leave it out")
+
+
+@pytest.mark.parametrize("rule, values", [
+    ("fineweb", {"zh": {"short_line_length": 20, "max_short_lines": 0.6}}),
+    ("fineweb", {"en": {"short_line_length": 20}}),
+    ("gopher_quality", {"zh": {"min_stop_words": None}, "en": {"min_stop_words": None}}),
+    ("ngram_repetition", {"zh": {"max_repeated": 1.0}, "en": {"window": 9}}),
+    ("entropy", {"zh": {"min_bits": None, "min_characters": 9}}),
+    ("entropy", {"zh": {"min_bits": None, "max_bits": None}}),
+    ("chat_log", {"max_chat_lines": 1.0}),
+])
+def test_thresholds_may_be_off_or_their_fields_set(rule, values):
+    for section in (values, over_the_defaults(rule, values)):
+        build(FilterConfig, {"rules": [rule], rule: section}, "config.it")
+
+
 @pytest.mark.parametrize("section, values", [
     (FilterConfig, {"rules": ["c4"], "same_as": ["fr=en"], "other_languages": "keep"}),
     (DedupConfig, {"minhash": {"enabled": True, "threshold": 0.8}, "hot_bucket": 5}),

@@ -114,8 +114,8 @@ def test_toxicity_is_the_share_of_characters_and_stays_with_the_document():
     outcome = rule(default_keywords=True, keyword_saturation=0.01)(document(text))
     assert isinstance(outcome, Dropped)
     assert (outcome.stage, outcome.reason) == ("safety", "toxic")
-    assert outcome.detail.startswith("1.000, more than 0.5 (classifier 0.000, 1.49% of the "
-                                     "characters in keywords): '今天天气很好，六合彩开奖。")
+    assert outcome.detail.startswith("1.000, more than 0.5 (1.49% of the characters in "
+                                     "keywords): '今天天气很好，六合彩开奖。")
     kept = rule(default_keywords=True, keyword_saturation=0.01, max_toxicity=1.0)(document(text))
     assert isinstance(kept, Document) and kept.scores["toxicity"] == 1
 
@@ -211,10 +211,12 @@ def test_the_classifier_and_the_keywords_each_suffice(model):
     assert outcome.scores["toxicity"] == pytest.approx(classify(clean))
     outcome = rule(model=str(model))(document(bad))
     assert isinstance(outcome, Dropped) and outcome.reason == "toxic"
-    assert outcome.detail == (f"{classify(bad):.3f}, more than 0.5 (classifier {classify(bad):.3f},"
-                              " 0.00% of the characters in keywords)")
+    assert outcome.detail == \
+        f"{classify(bad):.3f}, more than 0.5 (classifier {classify(bad):.3f})"
     by_keywords = both(document(clean + "六合彩" * 100))
-    assert isinstance(by_keywords, Dropped) and by_keywords.detail.startswith("1.000")
+    assert isinstance(by_keywords, Dropped) and by_keywords.detail.startswith(
+        "1.000, more than 0.5 (classifier 0.") and "% of the characters in keywords" in \
+        by_keywords.detail
 
 
 def recipe(**fields) -> RecipeConfig:
