@@ -88,7 +88,7 @@ def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[s
         temporary = output_folder.begin(output, COMMAND, OWN_FILES,
                                         lambda name: name.startswith(tuple(kept)))
         print(f"{len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
-              f"{len(recipe.sources)} sources", flush=True)
+              f"{len(recipe.sources)} sources", *start.notes, sep="\n", flush=True)
         for stage in ledger.STAGES:
             if stage in done:
                 print(f"{stage}: done before", flush=True)

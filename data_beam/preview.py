@@ -58,6 +58,7 @@ def _plan(recipe: RecipeConfig, beginning: start.Start, rules: Sequence[Rule],
         formats = ", ".join(sorted({entry.format for entry in source.inputs}))
         lines.append(f"    {source.name} ({source.domain}, {source.licence}): {len(of_source):,} "
                      f"files, {sum(file.size for file in of_source) / 1e6:.1f} MB, {formats}")
+    lines += [f"    {note}" for note in beginning.notes]
     if beginning.whole:
         lines.append("  the corpus is there already, whole and of this recipe: nothing to do")
         return "\n".join(lines)

@@ -1,12 +1,14 @@
 """A source made of a folder with files of any known format, told apart by their names."""
 
 from data_beam.config import InputConfig, SourceConfig
+from data_beam.readers.listing import unfollowed
 from data_beam.sinks import files
 from maxlm.config.schema import ConfigError
 
 FORMATS = {
-    "html": "html", "htm": "html", "md": "markdown", "txt": "text", "pdf": "pdf", "epub": "epub",
-    "jsonl": "jsonl", "parquet": "parquet", "warc": "warc", "wet": "warc",
+    "html": "html", "htm": "html", "xhtml": "html", "md": "markdown", "txt": "text",
+    "pdf": "pdf", "epub": "epub", "jsonl": "jsonl", "parquet": "parquet",
+    "warc": "warc", "wet": "warc",
 }
 """Suffix of a name -> format of the file."""
 WITH_LICENCE = ("jsonl", "parquet")
@@ -29,10 +31,13 @@ def raw_folder(root: str, name: str = "raw", domain: str = "general",
       licence: of documents that do not say.
 
     Raises:
-      ConfigError: no such file is there.
+      ConfigError: no such file is there, or a folder in it cannot be read.
     """
+    links: list[str] = []
     try:
-        found = [entry.path for entry in files.match(root, "**")]
+        found = [entry.path for entry in files.match(root, "**", unfollowed=links.append)]
+    except files.UnreadableFolder as error:
+        raise ConfigError(f"{error}, or move it out of {root}") from None
     except Exception as error:  # Beam wraps each file system's own errors in its own.
         raise ConfigError(f"cannot list {root}: {error}") from None
     inputs = []
@@ -47,5 +52,6 @@ def raw_folder(root: str, name: str = "raw", domain: str = "general",
     if not inputs:
         raise ConfigError(
             f"{root}: no file there ends in one of {', '.join('.' + s for s in FORMATS)} "
-            "(compressed or not); name your folder after the recipe, as in --config=FILE.py:FOLDER")
+            "(compressed or not); name your folder after the recipe, as in --config=FILE.py:FOLDER"
+            + (f" ({unfollowed(links)})" if links else ""))
     return SourceConfig(name, domain, licence, tuple(inputs))

@@ -52,6 +52,9 @@ class InputConfig:
             raise ConfigError(f"{path}: root and pattern must not be empty")
         if (self.format == "sqlite") != bool(self.query):
             raise ConfigError(f"{path}.query: must be set for format 'sqlite' and for no other")
+        if not self.text_field:
+            raise ConfigError(f"{path}.text_field: must not be empty; name the field that holds "
+                              "the text, or leave it out for 'text'")
         if self.format not in FORMATS_WITH_FIELDS:
             for name in ("licence_field", "domain_field", "url_field"):
                 if getattr(self, name):

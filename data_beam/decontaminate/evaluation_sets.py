@@ -30,7 +30,7 @@ def paths(config: EvaluationSetConfig, field: str) -> list[str]:
     """The files of a set, sorted.
 
     Raises:
-      ConfigError: there is none.
+      ConfigError: there is none; a folder cannot be read; something else than a regular file.
     """
     root = config.root.rstrip("/\\") + "/"
     try:
@@ -39,6 +39,13 @@ def paths(config: EvaluationSetConfig, field: str) -> list[str]:
         raise ConfigError(f"{field}: cannot list {root + config.pattern}: {error}") from None
     if not found:
         raise ConfigError(f"{field}: no file matches {root + config.pattern}")
+    for path in found:
+        try:
+            kind = files.irregular(path)
+        except OSError as error:
+            raise ConfigError(f"{field}: cannot read {path!r}: {error.strerror}") from None
+        if kind is not None:
+            raise ConfigError(f"{field}: {path!r} is {kind} and no file; narrow the pattern")
     return found
 
 

@@ -3,7 +3,9 @@
 import dataclasses
 import fnmatch
 import hashlib
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
 from data_beam.sinks import files
@@ -30,25 +32,112 @@ def _readable(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _list_input(source: SourceConfig, index: int) -> list[File]:
+def _root(config: InputConfig) -> str:
+    return config.root.rstrip("/\\") + "/"
+
+
+def _leaves_out(config: InputConfig, path: str) -> bool:
+    """Whether an input excludes a file, by its readable path below the root."""
+    return any(fnmatch.fnmatchcase(path, glob) for glob in config.exclude)
+
+
+def _enters(inputs: Iterable[InputConfig], folder: str) -> bool:
+    """Whether none of some inputs excludes all that can be in a folder: `*` crosses /, so that a
+    glob with one at its end that matches `private/` matches all below it."""
+    return not any(glob.endswith("*") and fnmatch.fnmatchcase(_readable(folder), glob)
+                   for config in inputs for glob in config.exclude)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Seen:
+    """What the patterns came upon.
+
+    Attributes:
+      matched: locations of the files that a pattern matches, excluded ones too.
+      links: symbolic links to folders, not followed.
+    """
+
+    matched: set[str] = dataclasses.field(default_factory=set)
+    links: set[str] = dataclasses.field(default_factory=set)
+
+
+def _list_input(source: SourceConfig, index: int, seen: _Seen) -> list[File]:
     config: InputConfig = source.inputs[index]
-    root = config.root.rstrip("/\\") + "/"
+    root = _root(config)
     where = f"source {source.name!r}, input {index}"
+    links: list[str] = []
     try:
-        found = list(files.match(root, config.pattern))
+        found = list(files.match(root, config.pattern, lambda folder: _enters([config], folder),
+                                 lambda folder: links.append(root + folder)))
+    except files.UnreadableFolder as error:
+        exclude = (_readable(error.folder[len(root):]) + "/*",)
+        raise ConfigError(f"{where}: {error}" + (
+            f", or leave it out with exclude={exclude}" if len(error.folder) > len(root) else "")
+        ) from None
     except Exception as error:  # Beam wraps each file system's own errors in its own.
         raise ConfigError(f"{where}: cannot list {root + config.pattern}: {error}") from None
+    seen.matched.update(entry.path for entry in found)
+    seen.links.update(links)
     listed = []
     for entry in found:
         location = entry.path.replace("\\", "/")
         relative = _readable(location[len(root):] if location.startswith(root) else location)
-        if any(fnmatch.fnmatchcase(relative, glob) for glob in config.exclude):
+        if _leaves_out(config, relative):
             continue
         listed.append(File(source.name, index, entry.path, config.prefix + relative,
                            entry.size_in_bytes, entry.last_updated_in_seconds or 0.0))
     if not listed:
-        raise ConfigError(f"{where}: no file matches {root + config.pattern}")
+        raise ConfigError(f"{where}: no file matches {root + config.pattern}"
+                          + (f" ({unfollowed(links)})" if links else ""))
     return listed
+
+
+def unfollowed(links: Sequence[str]) -> str:
+    """One line about symbolic links to folders, of which there is at least one."""
+    one = len(links) == 1
+    what = "link to a folder is" if one else "links to folders are"
+    return (f"{len(links):,} symbolic {what} not followed, such as {min(links)!r}; to read what is "
+            "there, move it in or make it an input of its own")
+
+
+_KIND = re.compile(r"\.[a-z0-9_-]{1,12}(?:\.(?:gz|bz2|zst|xz))?\Z")
+_WHOLE_FOLDER = re.compile(r"\*\*[^*?\[/]+")
+_KINDS_SHOWN = 8
+
+
+def _kinds(paths: Iterable[str]) -> str:
+    """`.json 7, .xhtml 5`: suffixes in small letters, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for path in paths:
+        suffix = _KIND.search(path.rpartition("/")[2].lower().lstrip("."))
+        counts[suffix[0] if suffix else "without suffix"] += 1
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    shown, others = ranked[:_KINDS_SHOWN], ranked[_KINDS_SHOWN:]
+    return ", ".join([f"{kind} {count:,}" for kind, count in shown]
+                     + ([f"others {sum(count for _, count in others):,}"] if others else []))
+
+
+def _notes(recipe: RecipeConfig, seen: _Seen) -> Iterator[str]:
+    """What the user should know of files that are not listed, a line each."""
+    if seen.links:
+        yield f"warning: {unfollowed(sorted(seen.links))}"
+    roots: dict[str, list[InputConfig]] = {}
+    for source in recipe.sources:
+        for config in source.inputs:
+            roots.setdefault(_root(config), []).append(config)
+    for root, inputs in roots.items():
+        # Where each input takes a corner of the folder, the rest was never meant.
+        if not all(_WHOLE_FOLDER.fullmatch(config.pattern) for config in inputs):
+            continue
+        # A file that one input excludes is left out on purpose.
+        unread = [entry.path for entry in files.match(
+                      root, "**", lambda folder, inputs=inputs: _enters(inputs, folder))
+                  if entry.path not in seen.matched and not any(
+                      _leaves_out(config, _readable(entry.path[len(root):])) for config in inputs)]
+        if unread:
+            yield (f"note: {len(unread):,} file{'' if len(unread) == 1 else 's'} under "
+                   f"{root.rstrip('/')} {'is' if len(unread) == 1 else 'are'} of kinds that this "
+                   f"recipe does not read ({_kinds(unread)})")
 
 
 def _capped(listed: Sequence[File], max_bytes: int) -> list[File]:
@@ -65,15 +154,23 @@ def _capped(listed: Sequence[File], max_bytes: int) -> list[File]:
     return chosen
 
 
-def list_files(recipe: RecipeConfig) -> list[File]:
+def list_files(recipe: RecipeConfig, tell: Callable[[str], None] | None = None) -> list[File]:
     """All files of a recipe, sorted by source (in the recipe's order) and path.
 
+    Args:
+      recipe: checked recipe.
+      tell: gets a line on each thing that the user may miss in the list: links to folders, and
+        files of other kinds where the inputs take a whole folder by suffix.
+
     Raises:
-      ConfigError: a pattern that matches nothing, or two files of one source with one path.
+      ConfigError: a pattern that matches nothing, a folder that cannot be read, or two files of
+        one source with one path.
     """
     result: list[File] = []
+    seen = _Seen()
     for source in recipe.sources:
-        listed = [file for i in range(len(source.inputs)) for file in _list_input(source, i)]
+        listed = [file for i in range(len(source.inputs))
+                  for file in _list_input(source, i, seen)]
         by_path: dict[str, File] = {}
         for file in listed:
             other = by_path.setdefault(file.path, file)
@@ -84,6 +181,9 @@ def list_files(recipe: RecipeConfig) -> list[File]:
         if source.max_bytes:
             listed = _capped(listed, source.max_bytes)
         result.extend(sorted(listed, key=lambda f: f.path))
+    if tell is not None:
+        for note in _notes(recipe, seen):
+            tell(note)
     return result
 
 

@@ -1,5 +1,6 @@
 """Records of a file, by format. Everything yielded is one document read, with exactly one end."""
 
+import os
 from collections.abc import Callable, Iterator
 
 from data_beam.config import SourceConfig
@@ -8,6 +9,7 @@ from data_beam.extract import programming_languages
 from data_beam.readers import streams, tables, warc
 from data_beam.readers.base import Read, Reading
 from data_beam.readers.listing import File
+from data_beam.sinks import files
 
 
 def read_file(file: File, source: SourceConfig, max_record_bytes: int,
@@ -22,12 +24,22 @@ def read_file(file: File, source: SourceConfig, max_record_bytes: int,
 
     Yields:
       A `Record` for each document; a `DeadLetter` for each that cannot be read and one more, with
-      no record number, when the file itself is damaged or missing; a `Dropped` for an empty file
-      and for records of a kind that holds no text. Blank lines of jsonl are no records.
+      no record number, when the file itself is damaged, missing or no regular file; a
+      `Dropped` for an empty file and for records of a kind that holds no text. Blank lines of
+      jsonl are no records.
     """
     reading = Reading(file, source, max_record_bytes, at)
     read = {"jsonl": tables.jsonl, "json": tables.json_array, "sqlite": tables.sqlite,
             "parquet": tables.parquet, "warc": warc.warc}.get(reading.config.format, whole)
+    try:
+        kind = files.irregular(file.location)
+    except OSError as error:
+        link = "a symbolic link: " if os.path.islink(file.location) else ""
+        yield reading.dead(None, "unreadable file", f"{link}{error.strerror}")
+        return
+    if kind is not None:
+        yield reading.dead(None, "not a regular file", kind)
+        return
     try:
         if file.size == 0:
             yield reading.dropped(None, "empty file")

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.localfilesystem import LocalFileSystem
+
+from maxlm.config.schema import ConfigError
 
 TEMPORARY = "_temporary"
 """Folder inside an output for what a run needs only while it runs."""
@@ -32,8 +35,18 @@ def is_local(path: str) -> bool:
     return isinstance(FileSystems.get_filesystem(path), LocalFileSystem)
 
 
-def match(root: str, pattern: str) -> Iterator[FileMetadata]:
-    """Files below a folder, in no order.
+class UnreadableFolder(ConfigError):
+    """Nobody can tell which files are in a folder; the message names it."""
+
+    def __init__(self, folder: str, error: OSError):
+        super().__init__(f"cannot read the folder {folder!r} ({(error.strerror or '').lower()}); "
+                         "make it readable, as with chmod u+rx")
+        self.folder = folder
+
+
+def match(root: str, pattern: str, enter: Callable[[str], bool] = lambda folder: True,
+          unfollowed: Callable[[str], None] = lambda folder: None) -> Iterator[FileMetadata]:
+    """Files below a folder, in no order: whatever is no folder, links to nothing among them.
 
     Beam's own `match` and `delete` take a whole path for a pattern, so that a folder called `[1]`
     is not found.
@@ -41,30 +54,103 @@ def match(root: str, pattern: str) -> Iterator[FileMetadata]:
     Args:
       root: folder, taken literally.
       pattern: glob of paths below it, in Beam's words: `**` crosses directories.
+      enter: whether a folder of this machine, by its path below `root` with a / at its end, is
+        looked into.
+      unfollowed: told the paths below `root` of symbolic links to folders in which the pattern
+        might match: they are not followed, so that no file is found twice, or for ever. The
+        folders that the pattern names before its first wildcard may be links.
+
+    Raises:
+      UnreadableFolder: of this machine, in which the pattern might match.
     """
     root = root.rstrip("/") + "/"
     literal = re.match(r"[^\[*?]*", pattern)
     assert literal is not None
     if is_local(root):
-        found = _walk(root + os.path.dirname(literal[0]))
+        found = _walk(root, pattern, os.path.dirname(literal[0]), enter, unfollowed)
     else:
         found = FileSystems.match([re.sub(r"[\[*?]", "?", root) + pattern])[0].metadata_list
     wanted = re.compile(FileSystem.translate_pattern(pattern))
     for entry in found:
-        path = entry.path.replace("\\", "/")
+        path = (entry if isinstance(entry, str) else entry.path).replace("\\", "/")
         if path.startswith(root) and wanted.match(path[len(root):]):
-            yield entry
+            known = _look(entry) if isinstance(entry, str) else entry
+            if known is not None:
+                yield known
 
 
-def _walk(folder: str) -> Iterator[FileMetadata]:
-    for directory, _, names in os.walk(folder):
+def _walk(root: str, pattern: str, start: str, enter: Callable[[str], bool],
+          unfollowed: Callable[[str], None]) -> Iterator[str]:
+    """Paths of the files in those folders in which a pattern might match; see `match`.
+
+    Args:
+      start: folder below `root` to begin in.
+    """
+    levels: list[re.Pattern[str]] = []  # of the folders, as deep as / in the pattern tells
+    *folders, last = pattern.split("/")
+    for level in folders:
+        if "**" in level or "?" in level or "[" in level:  # these match / too
+            break
+        levels.append(re.compile(FileSystem.translate_pattern(level)))
+    deeper = len(levels) < len(folders) or any(mark in last for mark in ("**", "?", "["))
+
+    def may_match(folder: str) -> bool:
+        names = folder.split("/")
+        return (deeper or len(names) <= len(levels)) and all(
+            level.match(name) for level, name in zip(levels, names, strict=False))
+
+    def failed(error: OSError) -> None:
+        folder = os.fspath(error.filename)
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)):  # gone since, or never was
+            return
+        # The system's own at the top of a disk, for root alone, and of no user's files.
+        if isinstance(error, PermissionError) and os.path.basename(folder) == "lost+found":
+            return
+        raise UnreadableFolder(folder, error)
+
+    for directory, inner, names in os.walk(root + start, onerror=failed):
+        below = directory[len(root):] + "/" if len(directory) > len(root) else ""
+        entered = []
+        for name in inner:
+            if may_match(below + name) and enter(below + name + "/"):
+                if os.path.islink(os.path.join(directory, name)):
+                    unfollowed(below + name)
+                else:
+                    entered.append(name)
+        inner[:] = entered
         for name in names:
-            path = os.path.join(directory, name)
-            try:
-                status = os.stat(path)
-            except FileNotFoundError:  # gone since, or a link to nowhere
-                continue
-            yield FileMetadata(path, status.st_size, status.st_mtime)
+            yield os.path.join(directory, name)
+
+
+def _look(path: str) -> FileMetadata | None:
+    """A file of this machine, or None if it is gone since."""
+    try:
+        status = os.stat(path)
+    except OSError:  # perhaps a link, to nothing, to itself or to where nobody may look
+        try:
+            status = os.lstat(path)
+        except FileNotFoundError:
+            return None
+        except PermissionError as error:  # the folder tells names and no more
+            raise UnreadableFolder(os.path.dirname(path), error) from None
+    return FileMetadata(path, status.st_size, status.st_mtime)
+
+
+_IRREGULAR = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder",
+              stat.S_IFCHR: "a character device", stat.S_IFBLK: "a block device"}
+
+
+def irregular(path: str) -> str | None:
+    """What is at a path of this machine if it is no regular file, in words: opening such a thing
+    may never return, and reading it never end. None for a regular file and on other file systems.
+
+    Raises:
+      OSError: nothing is there, as with a link to nothing, or nobody may look.
+    """
+    if not is_local(path):
+        return None
+    mode = os.stat(path).st_mode
+    return None if stat.S_ISREG(mode) else _IRREGULAR.get(stat.S_IFMT(mode), "no regular file")
 
 
 def remove(paths: list[str]) -> None:

@@ -29,6 +29,7 @@ class Start:
 
     Attributes:
       listing: all input files.
+      notes: what the user should know of files that are not in it, a line each.
       whole: the corpus of this recipe and these files is there.
       replaces: another one is there, and makes room.
       fingerprints: of the stages; empty if `whole`.
@@ -36,6 +37,7 @@ class Start:
     """
 
     listing: list[File]
+    notes: list[str] = dataclasses.field(default_factory=list)
     whole: bool = False
     replaces: bool = False
     fingerprints: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -60,7 +62,8 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAG
         stage that another one needs first; a model, list, dictionary, table or function that
         cannot be used.
     """
-    listing = list_files(recipe)
+    notes: list[str] = []
+    listing = list_files(recipe, notes.append)
     output_folder.check_is_folder(output)
     existing = manifest.read(output)
     if existing is not None:
@@ -68,7 +71,7 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAG
         if difference is None:
             output_folder.check_whole(
                 output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
-            return Start(listing, whole=True), []
+            return Start(listing, notes, whole=True), []
         if not replace:
             raise ConfigError(f"--output: {output} {difference}; choose another --output, or add "
                               "--replace to make this one anew")
@@ -91,7 +94,7 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAG
         augmentation.check(recipe)
         if not rules:
             make_rules_for_made(recipe)
-    return Start(listing, replaces=existing is not None, fingerprints=fingerprints,
+    return Start(listing, notes, replaces=existing is not None, fingerprints=fingerprints,
                  done=done), rules
 
 

@@ -136,8 +136,32 @@ def _list_hint(path: str, kind: Any, typed: bool = False) -> str:
     return ""
 
 
+_SHOWN_CHARACTERS = 200
+
+
+def _is_table_of(value: Any, kind: Any) -> bool:
+    """Whether a value, as a config file has it, is an instance of a dataclass or its fields."""
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+        return False
+    names = {field.name for field in dataclasses.fields(kind)}
+    return isinstance(value, kind) or (
+        isinstance(value, (dict, ml_collections.ConfigDict)) and set(value) <= names)
+
+
 def _wrong_type(path: str, kind: Any, value: Any, typed: bool = False) -> ConfigError:
-    return ConfigError(f"{path}: expected {_type_name(kind)}, got {value!r}"
+    options = typing.get_args(kind) if typing.get_origin(kind) in (
+        typing.Union, types.UnionType) else (kind,)
+    for option in options:
+        item = typing.get_args(option)[0] if typing.get_origin(option) is tuple else None
+        if item is not None and _is_table_of(value, item):
+            return ConfigError(f"{path}: expected a list, got one {item.__name__}; put it in "
+                               f"brackets with a comma, as in ({item.__name__}(...),)")
+    if isinstance(value, ml_collections.ConfigDict):
+        value = value.to_dict()  # whose own text is YAML, of many lines
+    text = " ".join(repr(value).split())
+    if len(text) > _SHOWN_CHARACTERS:
+        text = text[:_SHOWN_CHARACTERS] + "..."
+    return ConfigError(f"{path}: expected {_type_name(kind)}, got {text}"
                        f"{_list_hint(path, kind, typed)}")
 
 

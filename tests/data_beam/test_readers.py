@@ -421,6 +421,7 @@ def test_any_bytes_have_at_least_one_end(tmp_path_factory, format, data):
 
 
 @pytest.mark.parametrize("fields, message", [
+    ({"format": "jsonl", "text_field": ""}, "text_field: must not be empty; name the field"),
     ({"format": "pdf", "url_field": "u"}, "url_field: format 'pdf' has no fields"),
     ({"format": "warc", "licence_field": "u"}, "licence_field: format 'warc' has no fields"),
     ({"format": "parquet", "query": "SELECT 1"}, "query: must be set for format 'sqlite'"),

@@ -86,6 +86,12 @@ def message(values) -> str:
         ({"engine": {"fuel": 7}}, "config.engine.fuel: expected a text or a list of a table with "
          "fields path, weight, got 7"),
         ({"engine": {"sizes": [1, "b"]}}, "config.engine.sizes[1]: expected an integer, got 'b'"),
+        ({"engine": {"fuel": {"path": "a"}}}, "config.engine.fuel: expected a list, got one Item; "
+         "put it in brackets with a comma, as in (Item(...),)"),
+        ({"engine": {"fuel": {"a": 1}}}, "config.engine.fuel: expected a text or a list of a table "
+         "with fields path, weight, got {'a': 1}"),
+        ({"cars": "a\n" * 999}, "config.cars: expected an integer, got "
+         + ("'" + r"a\n" * 999)[:200] + "..."),
     ],
 )
 def test_each_mistake_is_one_line_that_names_the_field(values, expected):
@@ -98,6 +104,16 @@ def test_defaults_and_conversions():
     assert train.engine.steps == 100 and isinstance(train.engine.steps, int)
     assert train.engine.rate == 1.0 and isinstance(train.engine.rate, float)
     assert train.engine.sizes == (4,)
+
+
+def test_one_item_for_a_list_is_one_line_through_a_config_file_too():
+    for fuel in (Item(path="a"), [[Item(path="a")]], {"path": Item(path="a")}):
+        config = to_config_dict(Train(engine=Engine(fuel=fuel)))  # pyright: ignore
+        with pytest.raises(ConfigError) as caught:
+            from_config_dict(Train, config)
+        text = str(caught.value)
+        assert "\n" not in text and text.startswith("config.engine.fuel")
+        assert ("as in (Item(...),)" in text) == (not isinstance(fuel, list))
 
 
 FULL = Train(
