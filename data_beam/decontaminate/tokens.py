@@ -32,14 +32,15 @@ _ASCII_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _CHINESE_MARKS = "，：；！？（）…\u3000"
 # Putting marks into order takes quadratic time, so no more than 30 are read of each run, the
 # number that UAX #15 (Stream-Safe Text Format) lets normalisation stop at.
-_MANY_MARKS = re.compile(f"[{_MARKS}{_HIGH}][{_MARKS}{_HIGH}]{{30}}")  # or others: looks fast
+_MAYBE_MARK = re.compile(f"[{_MARKS}{_HIGH}]")  # or another above U+FFFF: looks fast
+_MANY_MARKS = re.compile(f"{_MAYBE_MARK.pattern}{_MAYBE_MARK.pattern}{{30}}")
 _FURTHER_MARKS = re.compile(f"(?<={_MARK}{{30}}){_MARK}++")
 # Pieces that NFKC changes one by one: a character with those that may join it.
 _JOINING = f"(?:{_MARK}|[{_JAMO}])"
 _NORMALISED_ALONE = re.compile(
     f"[\\x00-\\x7f\u3041-\u3096\u4e00-\u9fff]+(?!{_JOINING})|.{_JOINING}*+", re.DOTALL)
 
-_ASCII_WORD = re.compile(r"[^\W_]+")
+_PLAIN_WORD = re.compile(r"[^\W_]+")
 _WORD = re.compile(f"[^\\W_]+(?:{_MARK}++[^\\W_]*)*+")
 _PIECE = re.compile(f"[{_UNSPACED}]{_MARK}*+|(?:[^{_UNSPACED}]++{_MARK}*+)++")
 _ONLY_CHARACTERS = re.compile(  # kana and Han, the scripts of `_UNSPACED` without marks
@@ -59,13 +60,15 @@ def tokens(text: str) -> list[str]:
     if not text.isascii() or _ASCII_CONTROL.search(text):
         text = _INVISIBLE.sub("", text)
     if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
+        return _PLAIN_WORD.findall(text.lower())
     for mark in _CHINESE_MARKS:
         text = text.replace(mark, " ")
-    if _MANY_MARKS.search(text):
+    marked = _MAYBE_MARK.search(text)
+    if marked and _MANY_MARKS.search(text):
         text = _FURTHER_MARKS.sub("", text)
+    normal = unicodedata.normalize("NFKC", text)
     found: list[str] = []
-    for word in _WORD.findall(unicodedata.normalize("NFKC", text)):
+    for word in (_WORD if marked or normal != text else _PLAIN_WORD).findall(normal):
         if word.isascii():
             found.append(word.lower())
         elif _ONLY_CHARACTERS(word):
@@ -88,7 +91,7 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
     Both never fall. Tokens that NFKC makes of one character (株式会社 of ㍿) share its place.
     """
     if text.isascii() and not _INVISIBLE.search(text):
-        for word in _ASCII_WORD.finditer(text):
+        for word in _PLAIN_WORD.finditer(text):
             yield word.span()
         return
     normal, starts, ends = _normalised(text)
