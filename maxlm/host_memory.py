@@ -7,14 +7,18 @@ glibc reads such settings when a program starts, so the program starts itself ag
 imports nothing that takes long.
 """
 
+import contextlib
+import ctypes
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 VARIABLE = "GLIBC_TUNABLES"
 SETTINGS = "glibc.malloc.hugetlb=1"
 """madvise(MADV_HUGEPAGE) for what malloc takes from the system; since glibc 2.35 (its manual,
 section "Memory Allocation Tunables"). Nothing happens where the kernel allows no huge pages."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # M_... of glibc's malloc.h
 _ACCELERATORS = ("nvidia0", "accel0", "vfio/0", "kfd")
 """Below /dev: NVIDIA GPU, TPU (two kinds of host), AMD GPU."""
 
@@ -46,3 +50,25 @@ def start_again() -> None:
     if settings_apply(dict(os.environ)):
         os.environ[VARIABLE] = SETTINGS
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+@contextlib.contextmanager
+def sparing() -> Iterator[None]:
+    """For the first step: memory that is freed goes back to the system.
+
+    Compiling leaves 190 MB of freed memory with malloc, and the first step 450 MB of buffers of 4
+    to 16 MB that later steps do not need: that was a quarter of the most that the process ever had
+    (docs/benchmarks.md). Afterwards malloc keeps what is freed, for the next step. Does nothing
+    unless the program runs with `SETTINGS`.
+    """
+    if os.environ.get(VARIABLE) != SETTINGS:
+        yield
+        return
+    library = ctypes.CDLL(None)
+    library.malloc_trim(0)
+    library.mallopt(_MMAP_THRESHOLD, 4 * 2**20)
+    try:
+        yield
+    finally:
+        library.mallopt(_MMAP_THRESHOLD, 32 * 2**20)  # the most that glibc takes
+        library.mallopt(_TRIM_THRESHOLD, 256 * 2**20)

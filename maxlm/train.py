@@ -21,6 +21,7 @@ from typing import Any
 
 import jax
 
+from maxlm import host_memory
 from maxlm.config import (
     MODEL_COMPUTATION,
     Config,
@@ -258,7 +259,11 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
         assert index == step - 1, (index, step)
         batch = placement.put(rows)
         waited = time.monotonic() - asked
-        state, metrics = train_step(state, batch)
+        if step == start + 1:
+            with host_memory.sparing():
+                state, metrics = jax.block_until_ready(train_step(state, batch))
+        else:
+            state, metrics = train_step(state, batch)
         # The device computes this step while the metrics of the one before are fetched.
         if pending:
             finish(*pending)

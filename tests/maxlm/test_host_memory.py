@@ -75,3 +75,28 @@ def test_glibc_takes_the_settings(settings):
     shown = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True,
                            env={**os.environ, VARIABLE: settings}, check=True).stdout
     assert shown == f"{bool(settings)}\n"
+
+
+@pytest.mark.skipif(not NEW_ENOUGH, reason="the C library here has no such settings")
+@pytest.mark.parametrize("settings", [SETTINGS, SETTINGS + ":glibc.malloc.arena_max=2"])
+def test_memory_of_the_first_step_goes_back_to_the_system(settings):
+    """Buffers of 8 MB are mappings of their own within `sparing`, and malloc's own after it."""
+    code = ("import ctypes\nfrom maxlm.host_memory import sparing\n"
+            "c = ctypes.CDLL(None)\nc.malloc.restype = ctypes.c_void_p\n"
+            "c.free.argtypes = [ctypes.c_void_p]\n"
+            "class Info(ctypes.Structure):\n"
+            "    _fields_ = [(name, ctypes.c_size_t) for name in 'arena ordblks smblks hblks hblkhd '\n"
+            "        'usmblks fsmblks uordblks fordblks keepcost'.split()]\n"
+            "c.mallinfo2.restype = Info\n"
+            "def mappings():\n"
+            "    before = c.mallinfo2().hblks\n"
+            "    place = c.malloc(8 * 2**20)\n"
+            "    found = c.mallinfo2().hblks - before\n"
+            "    c.free(place)\n"
+            "    return found\n"
+            "mappings()\nmappings()\n"  # after the first, glibc keeps such buffers by itself
+            "with sparing():\n    print(mappings(), mappings())\n"
+            "print(mappings())\n")
+    shown = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True,
+                           env={**os.environ, VARIABLE: settings}, check=True).stdout
+    assert shown == ("1 1\n0\n" if settings == SETTINGS else "0 0\n0\n")
