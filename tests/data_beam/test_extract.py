@@ -121,7 +121,8 @@ still fenced <!-- kept -->
 @pytest.mark.parametrize("text", [
     "<!--" * 500_000, "<!-- a -->" * 100_000, "![" * 300_000, "![a](" * 100_000,
     "a" + "`" * 500_000, "`a " * 200_000, "[" * 500_000, "[](" * 200_000,
-    "<a " * 300_000, "<a" * 300_000, "---\n" * 200_000, "~~~\n" * 200_000, "![][" * 200_000], ids=lambda text: repr(text[:6]))
+    "<a " * 300_000, "<a" * 300_000, "---\n" * 200_000, "~~~\n" * 200_000,
+    "![][" * 200_000], ids=lambda text: repr(text[:6]))
 def test_long_markdown_ends_in_bounded_time(text):  # their squares would take hours
     assert len(extract("markdown", text)[0]) <= len(text)
 
