@@ -33,13 +33,14 @@ _NAME = "a-z0-9ａ-ｚ０-９"
 # whitespace, quotes, brackets, dashes and the end; without a space between only from Han or a
 # closing mark to Han (走了.她来, but not www.笔趣阁.com or com.谢谢), and from a word to a
 # capitalised one that no further part of an address follows (end.The next, not www.Example.com).
+# The pattern begins with a class and looks back at what it took: `re` finds such places fast.
 _END = re.compile(
-    rf"""\n | (?: [{_MARKS}]{{2,}} | [！？!…]
-        | (?<![{_NAME}])。 | 。(?![{_NAME}])
-        | (?<![A-Za-z0-9/])\? | \?(?![a-z0-9_])
-        | \.(?=[\s—{_OPENING}{_CLOSING}]|\Z) | (?<![A-Za-z0-9])\.(?=[{_UNSPACED}])
-        | (?<=[a-z]{{2}})\.(?!(?:Com|Net|Org)\b)(?=[A-Z][a-z]{{0,15}}[\s,’'])
-        )[{_CLOSING}]*""", re.VERBOSE)
+    rf"""[\n{_MARKS}](?: (?<=\n) | (?: (?<=[{_MARKS}])[{_MARKS}]+ | (?<=[！？!…])
+        | (?<=。)(?: (?<![{_NAME}]。) | (?![{_NAME}]) )
+        | (?<=\?)(?: (?<![A-Za-z0-9/]\?) | (?![a-z0-9_]) )
+        | (?<=\.)(?: (?=[\s—{_OPENING}{_CLOSING}]|\Z) | (?<![A-Za-z0-9]\.)(?=[{_UNSPACED}])
+            | (?<=[a-z]{{2}}\.)(?!(?:Com|Net|Org)\b)(?=[A-Z][a-z]{{0,15}}[\s,’']) )
+        )[{_CLOSING}]* )""", re.VERBOSE)
 _EDGE = f"{_MARKS}{_OPENING}{_CLOSING} \t\u3000\n".replace("\\", "")
 _BEFORE = re.compile(rf"[{_MARKS}{_OPENING}{_CLOSING} \t\u3000]*")
 
