@@ -13,6 +13,7 @@ from multiprocessing import forkserver, resource_tracker
 
 CONTEXT = multiprocessing.get_context("forkserver")
 _PACKAGES = ("data_beam", "maxlm")
+_QUIET = "data_beam.fork_server_quiet"
 
 
 def start_early(module: str, argv: Sequence[str]) -> None:
@@ -38,8 +39,8 @@ def start(modules: Sequence[str] = ()) -> None:
     Raises:
       OSError: there is no place for its socket, in the folder for temporary files.
     """
-    CONTEXT.set_forkserver_preload(list(modules) or sorted(
-        name for name in sys.modules if name.partition(".")[0] in _PACKAGES))
+    CONTEXT.set_forkserver_preload([_QUIET, *(modules or sorted(
+        name for name in sys.modules if name.partition(".")[0] in _PACKAGES))])
     resource_tracker.ensure_running()  # it would undo the mask
     # The server and its workers inherit the mask: at Ctrl-C, which the whole group of processes
     # gets, the command ends them.

@@ -23,6 +23,11 @@ stage whose settings changed since is done again, with those after it.
 
 import sys
 
+from maxlm import interrupts
+
+if __name__ == "__main__":
+    interrupts.end_at_once()  # Before the imports below, which take seconds.
+
 from data_beam import fork_server
 
 if __name__ == "__main__":  # Before the imports below: those take as long as its own.

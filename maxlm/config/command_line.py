@@ -13,6 +13,7 @@ from typing import Any
 
 import ml_collections
 
+from maxlm import interrupts
 from maxlm.config import schema
 from maxlm.config.schema import ConfigError
 
@@ -151,11 +152,16 @@ def run_command(main: Callable[[Sequence[str]], int | None]) -> None:
 
     A user's mistake (`ConfigError`, or an operating-system error about a file the user named) ends
     in one line on standard error and status 2, a `RunFailure` in one line and status 1; set
-    MAXLM_TRACEBACK=1 to see where either came from. Anything else is a bug or a fault of the
-    machine and keeps its traceback.
+    MAXLM_TRACEBACK=1 to see where either came from. Ctrl-C ends in the word `interrupted` and
+    status 130, after the command's clean-up or, pressed again, at once. Anything else is a bug or a
+    fault of the machine and keeps its traceback.
     """
+    interrupts.clean_up_first()
     try:
-        status = main(sys.argv[1:])
+        try:
+            status = main(sys.argv[1:])
+        finally:
+            interrupts.end_at_once()
     except (ConfigError, FileNotFoundError, PermissionError, NotADirectoryError,
             IsADirectoryError) as error:
         if os.environ.get("MAXLM_TRACEBACK"):
@@ -163,8 +169,7 @@ def run_command(main: Callable[[Sequence[str]], int | None]) -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        interrupts.leave()
     except RunFailure as error:
         print(f"failed: {error}", file=sys.stderr)
         sys.exit(1)

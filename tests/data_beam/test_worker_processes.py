@@ -184,6 +184,35 @@ def test_workers_end_with_a_command_that_has_just_begun(kind, processes, tmp_pat
         time.sleep(0.05)
 
 
+@pytest.mark.parametrize("pause", [0, 0.05, 0.3])
+def test_who_presses_ctrl_c_again_and_again_waits_no_longer(pause, tmp_path):
+    command = start("-c", COMMAND, str(tmp_path))
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 2:
+        assert command.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    for _ in range(4):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(command.pid, signal.SIGINT)
+        time.sleep(pause)
+    assert command.communicate(timeout=30)[1] == "interrupted\n"
+    assert command.returncode == 130
+    while session_of(command.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_ctrl_c_while_a_command_imports_is_one_line():
+    command = start("-m", "data_beam.prepare", "--help")
+    deadline = time.monotonic() + 60
+    maps = Path(f"/proc/{command.pid}/maps")
+    while "numpy" not in maps.read_text():  # an early one of many
+        assert command.poll() is None and time.monotonic() < deadline
+    os.killpg(command.pid, signal.SIGINT)
+    assert command.communicate(timeout=30) == ("", "interrupted\n")
+    assert command.returncode == 130
+
+
 @pytest.mark.parametrize("mode", ["multi_processing", "in_memory"])
 def test_the_fork_server_imports_while_the_command_does(mode, tmp_path):
     config = tmp_path / "config.py"
