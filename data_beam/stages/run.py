@@ -14,7 +14,7 @@ from data_beam.config import RecipeConfig
 from data_beam.progress import Progress
 from data_beam.readers.listing import File
 from data_beam.sinks import files, manifest
-from data_beam.stages import balance, dedup, extract, filter, finish, ledger, report
+from data_beam.stages import balance, checksums, dedup, extract, filter, finish, ledger, report
 from data_beam.stages.context import Context, Place
 
 RUN: dict[str, Callable[[Context], None]] = {
@@ -39,14 +39,14 @@ def books(output: str, stage: str) -> str:
 
 def finished(output: str, fingerprints: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Manifests of the stages that are whole and of these inputs and settings, from the first to
-    the last before one that is not."""
+    the last before one that is not. What later stages read of them has its checksums."""
     result: dict[str, dict[str, Any]] = {}
     for stage in ledger.STAGES[:-1]:
         found = ledger.read(books(output, stage), folder(output, stage))
         if found is None or found["fingerprint"] != fingerprints[stage]:
             break
         result[stage] = found
-    return result
+    return checksums.verified(result, lambda stage: folder(output, stage))
 
 
 def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output: str,

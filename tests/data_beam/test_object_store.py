@@ -38,8 +38,15 @@ texts, recipe, tokenizer, local = json.loads(sys.argv[1])
 for i, text in enumerate(texts):
     with FileSystems.create(f"gs://bucket/raw/[{i % 2}]/{i}.txt") as handle:
         handle.write(text.encode())
+words = [f"--config={recipe}:gs://bucket/raw", "--output=gs://bucket/out"]
+assert prepare.main([*words, "--stages=extract,filter"]) == 0
+stage = next(files.match("gs://bucket/out/stages/filter/documents", "*")).path
+altered = bytearray(files.read_bytes(stage))
+altered[len(altered) // 2] ^= 1
+with FileSystems.create(stage) as handle:
+    handle.write(bytes(altered))
 for attempt in range(2):
-    assert prepare.main([f"--config={recipe}:gs://bucket/raw", "--output=gs://bucket/out"]) == 0
+    assert prepare.main(words) == 0
 assert tokenize.main(["--corpus=gs://bucket/out", f"--tokenizer={tokenizer}",
                       "--output=gs://bucket/tokens"]) == 0
 for name in ("out", "tokens"):
@@ -81,6 +88,7 @@ def test_an_object_store_holds_what_a_disk_would(store, tmp_path):
     result = subprocess.run([sys.executable, "-c", STORE, arguments], env=store, text=True,
                             capture_output=True, timeout=300)
     assert result.returncode == 0, result.stderr
+    assert "extract: done before" in result.stdout and "filter: done again" in result.stdout
     assert "nothing to do" in result.stdout
 
     for i, text in enumerate(TEXTS):

@@ -511,6 +511,61 @@ def test_stages_that_are_whole_are_not_done_again(made, tmp_path, capsys):
             if not name.startswith("stages/")} == contents(output)
 
 
+def flip(path: Path) -> None:
+    """Another byte in the middle; size and time of change stay."""
+    status, data = path.stat(), bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize("damaged, again", [
+    (("filter/documents",), "filter"), (("filter/dropped",), "filter"),
+    (("extract/dead_letters", "filter/samples"), "extract"), (("extract/documents",), "")])
+def test_stages_with_altered_bytes_are_done_again(damaged, again, made, tmp_path, capsys):
+    recipe, output, _ = made
+    out, options = tmp_path / "out", beam_options.pipeline_options([])
+    prepare.prepare(recipe, str(out), options, ("extract", "filter"))
+    for name in damaged:
+        flip(max((out / "stages" / name).iterdir(), key=lambda path: path.stat().st_size))
+    capsys.readouterr()
+    prepare.prepare(recipe, str(out), options)
+    shown = capsys.readouterr().out
+    assert ("checksum" in shown) == bool(again)  # nobody reads the documents before the filters
+    assert not again or f"{again}: done again, as {out}/stages/{damaged[0]}/" in shown
+    for stage in ("extract", "filter"):
+        before = not again or ledger.STAGES.index(stage) < ledger.STAGES.index(again)
+        assert (f"{stage}: done before" in shown) == before
+    assert contents(out) == contents(output)
+
+
+def test_what_a_damaged_later_stage_was_made_from_is_checked_too(made, tmp_path, capsys):
+    recipe, output, _ = made
+    out, options = tmp_path / "out", beam_options.pipeline_options([])
+    prepare.prepare(recipe, str(out), options, ledger.STAGES[:4])
+    for name in ("dropped", "stages/dedup/documents", "stages/filter/documents"):
+        flip(max((out / name).iterdir(), key=lambda path: path.stat().st_size))
+    with pytest.raises(ConfigError, match="--stages: finish needs filter, which is not done"):
+        prepare.prepare(recipe, str(out), options, ("finish", "report"))
+    prepare.prepare(recipe, str(out), options)
+    shown = capsys.readouterr().out
+    assert all(f"{stage}: done again, as " in shown for stage in ("finish", "dedup", "filter"))
+    assert "extract: done before" in shown and "filter: done before" not in shown
+    assert contents(out) == contents(output)
+
+
+def test_the_check_in_the_documentation_finds_altered_bytes(made, tmp_path):
+    page = (Path(__file__).parents[2] / "docs/corpus.md").read_text("utf-8")
+    [check] = re.findall(r"^python -c .*sha256sum.*$", page, re.MULTILINE)
+    shutil.copytree(made[1], tmp_path / "CORPUS")
+    whole = subprocess.run(["bash", "-c", check], cwd=tmp_path, text=True, capture_output=True)
+    assert (whole.returncode, whole.stdout, whole.stderr) == (0, "", "")
+    damaged = next((tmp_path / "CORPUS/dropped").iterdir())
+    flip(damaged)
+    found = subprocess.run(["bash", "-c", check], cwd=tmp_path, text=True, capture_output=True)
+    assert (found.returncode, found.stdout) == (1, f"dropped/{damaged.name}: FAILED\n")
+
+
 def test_a_dry_run_shows_each_decision_and_writes_nothing(made, tmp_path, capsys):
     recipe, _, _ = made
     preview.show(recipe, str(tmp_path / "out"))
