@@ -23,15 +23,15 @@ stage whose settings changed since is done again, with those after it.
 
 import sys
 
-from maxlm import interrupts
-
-if __name__ == "__main__":
-    interrupts.end_at_once()  # Before the imports below, which take seconds.
-
 from data_beam import fork_server
 
 if __name__ == "__main__":  # Before the imports below: those take as long as its own.
     fork_server.start_early("data_beam.prepare", sys.argv)
+
+from maxlm.config import interrupts
+
+if __name__ == "__main__":
+    interrupts.end_at_once()  # as long as there is nothing to clean up
 
 from collections.abc import Sequence
 from typing import Any

@@ -13,8 +13,7 @@ from typing import Any
 
 import ml_collections
 
-from maxlm import interrupts
-from maxlm.config import schema
+from maxlm.config import interrupts, schema
 from maxlm.config.schema import ConfigError
 
 
