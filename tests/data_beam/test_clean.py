@@ -157,7 +157,7 @@ def test_chinese_lines_are_measured_in_columns():
     "Total" + " " * 2_000_000 + "100", "Total" + "\t \u3000" * 700_000 + "100",
     "e" + "\u0301\u0323" * 500_000, "\u0f71" * 500_000 + "\u0f72" * 500_000,
     " \n" * 500_000, "\u3000" * 1_000_000], ids=lambda text: repr(text[:7]))
-def test_long_runs_end_in_bounded_time(text):  # their squares would take hours
+def test_long_runs_end_in_bounded_time(text):  # their squares take minutes or hours
     assert len(clean_prose(text, True, "NFC")[0]) <= 1.04 * len(text)
 
 

@@ -142,13 +142,26 @@ def session_of(leader: int) -> set[int]:
     return found
 
 
+def wait_for_workers(command: subprocess.Popen, folder: Path) -> None:
+    """Until both workers have left their file."""
+    deadline = time.monotonic() + 60
+    while len(list(folder.iterdir())) < 2:
+        assert command.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def wait_for_the_end(command: subprocess.Popen) -> None:
+    """Until no process of the command's session is alive."""
+    deadline = time.monotonic() + 60
+    while session_of(command.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
 def test_workers_end_with_the_command(kind, tmp_path):
     command = start("-c", COMMAND, str(tmp_path))
-    deadline = time.monotonic() + 60
-    while len(list(tmp_path.iterdir())) < 2:
-        assert command.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_workers(command, tmp_path)
     if kind == signal.SIGINT:
         os.killpg(command.pid, kind)  # as a terminal does
     else:
@@ -159,9 +172,7 @@ def test_workers_end_with_the_command(kind, tmp_path):
         assert (status, error) == (130, "interrupted\n")
     else:
         assert (status, error) == (-kind, "")
-    while session_of(command.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_the_end(command)
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -179,27 +190,20 @@ def test_workers_end_with_a_command_that_has_just_begun(kind, processes, tmp_pat
     error = command.communicate(timeout=30)[1]
     if kind == signal.SIGINT:
         assert error == "interrupted\n"
-    while session_of(command.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_the_end(command)
 
 
 @pytest.mark.parametrize("pause", [0, 0.05, 0.3])
 def test_who_presses_ctrl_c_again_and_again_waits_no_longer(pause, tmp_path):
     command = start("-c", COMMAND, str(tmp_path))
-    deadline = time.monotonic() + 60
-    while len(list(tmp_path.iterdir())) < 2:
-        assert command.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_workers(command, tmp_path)
     for _ in range(4):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(command.pid, signal.SIGINT)
         time.sleep(pause)
     assert command.communicate(timeout=30)[1] == "interrupted\n"
     assert command.returncode == 130
-    while session_of(command.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_the_end(command)
 
 
 def test_ctrl_c_while_a_command_imports_is_one_line():
