@@ -135,13 +135,14 @@ class Distribution:
         step = math.ldexp(1.0, exponent - _DIGITS)
         while (self.high - self.low) / step > _SHOWN_BINS:
             step *= 2
-        first = math.floor(self.low / step)
-        last = max(first + 1, math.ceil(math.nextafter(self.high, math.inf) / step))
+        first, last = math.floor(self.low / step), math.floor(self.high / step) + 1
+        if first * step > self.low:  # a number next to zero, of which the quotient is zero
+            first -= 1
         return [number * step for number in range(first, last + 1)]
 
     def _logarithmic_edges(self) -> list[float]:
         """Powers of two, or of a root of it, each moved down to the edge of a bin."""
-        octaves = math.log2(self.high / self.low)
+        octaves = math.log2(self.high) - math.log2(self.low)  # their ratio may be infinite
         per_octave = next((n for n in (8.0, 4.0, 2.0, 1.0) if octaves * n <= _SHOWN_BINS),
                           1 / math.ceil(octaves / _SHOWN_BINS))
         first = math.floor(math.log2(self.low) * per_octave)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from data_beam.reporting.distribution import Distribution, lower_edges
@@ -92,6 +92,11 @@ def test_infinities_and_nans_are_counted_apart():
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=40),
        st.integers(0, 40))
+@example([0.0, -33.0], 0)  # the number above zero, divided by the width of a bin, is zero
+@example([1e47, 7e-262], 0)  # 1e309 apart
+@example([5e-324, 1e100], 0)
+@example([-5e-324, 1000.0], 0)
+@example([-5e-324, -1000.0], 0)
 def test_any_numbers_in_any_two_parts(values, cut):
     found = of(values[:cut], values[cut:])
     counted = [value for value in values if abs(value) <= 1e100]
