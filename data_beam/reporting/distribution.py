@@ -16,6 +16,8 @@ _DIGITS = 9
 _SHOWN_BINS = 32
 _LARGEST = 1e100
 """Squares of larger numbers may be infinite; none means anything."""
+_LEAST = -1074
+"""Exponent of the least positive float64."""
 _SKEW = 6.0
 """Shown on a logarithmic axis when the 99th percentile is more than this times the median."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -132,7 +134,7 @@ class Distribution:
     def _linear_edges(self) -> list[float]:
         """Multiples of a power of two that is no finer than the bins."""
         _, exponent = math.frexp(max(abs(self.low), abs(self.high)))
-        step = math.ldexp(1.0, exponent - _DIGITS)
+        step = math.ldexp(1.0, max(exponent - _DIGITS, _LEAST))
         while (self.high - self.low) / step > _SHOWN_BINS:
             step *= 2
         first, last = math.floor(self.low / step), math.floor(self.high / step) + 1

@@ -95,6 +95,7 @@ def test_infinities_and_nans_are_counted_apart():
 @example([0.0, -33.0], 0)  # the number above zero, divided by the width of a bin, is zero
 @example([1e47, 7e-262], 0)  # 1e309 apart
 @example([5e-324, 1e100], 0)
+@example([5e-324], 0)
 @example([-5e-324, 1000.0], 0)
 @example([-5e-324, -1000.0], 0)
 def test_any_numbers_in_any_two_parts(values, cut):
