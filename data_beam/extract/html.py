@@ -1,8 +1,9 @@
 """Main text of an HTML page."""
 
+import functools
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from resiliparse.extract.html2text import extract_plain_text
@@ -119,12 +120,13 @@ def _prose(page: str) -> int:
 
 
 def _resiliparse(page: str, config: ExtractConfig,
-                 advertisements: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+                 names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     weigh = config.max_link_density < 1
     text = extract_plain_text(
         _with_marks(page) if weigh else page, preserve_formatting=True, main_content=True,
         list_bullets=True, alt_texts=False, links=False, form_fields=False, noscript=False,
-        skip_elements=[f"{mark}{name}" for name in advertisements for mark in ".#"] or None)
+        comments=config.comments,
+        skip_elements=[f"{mark}{name}" for name in names for mark in ".#"] or None)
     if not weigh:
         return text, ("extract:html",)
     text, found = _without_menus(text, config.max_link_density, config.min_block_links)
@@ -132,7 +134,7 @@ def _resiliparse(page: str, config: ExtractConfig,
 
 
 def _trafilatura(page: str, config: ExtractConfig,
-                 advertisements: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+                 names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     import trafilatura  # only who chose it pays for its import
 
     tags = page.count("<")
@@ -140,21 +142,44 @@ def _trafilatura(page: str, config: ExtractConfig,
         raise ExtractionError("too many tags", f"{tags}, more than {MAX_TRAFILATURA_TAGS}")
     skip = "//*[" + " or ".join(
         f"contains(concat(' ', normalize-space(@{attribute}), ' '), ' {name} ')"
-        for attribute in ("class", "id") for name in advertisements) + "]"
+        for attribute in ("class", "id") for name in names) + "]"
     try:
         text = trafilatura.extract(
-            page, output_format="txt", include_comments=False, include_tables=True,
-            deduplicate=False, with_metadata=False, prune_xpath=[skip] if advertisements else None)
+            page, output_format="txt", include_comments=config.comments, include_tables=True,
+            deduplicate=False, with_metadata=False, prune_xpath=[skip] if names else None)
     except (ValueError, RecursionError, AssertionError) as error:
         raise ExtractionError("trafilatura failed", f"{type(error).__name__}: {error}") from error
     return text or "", ("extract:html/trafilatura",)
 
 
+@functools.lru_cache(1 << 16)
+def _resiliparse_leaves_out(value: str, comments: bool) -> bool:
+    """Whether resiliparse leaves out a block in the depth of a page for its class or id: asked of
+    itself, since in `flex-box` it does not mind what it minds in `search-box`. 20 us."""
+    value = value.replace('"', "")
+    page = (f'<div><div><div><div class="{value}"><p>a</p></div>'
+            f'<div id="{value}"><p>b</p></div></div></div></div>')
+    return extract_plain_text(page, main_content=True, comments=comments).split() != ["a", "b"]
+
+
+def _known(values: Iterable[str], config: ExtractConfig) -> list[str]:
+    return html_names.known(values, config.advertisement_elements, not config.comments)
+
+
+def _telling(values: set[str], config: ExtractConfig) -> dict[str, str]:
+    """The values of `class` and `id` for which elements may be left out, and what is left of them
+    without such names."""
+    return {value: shorter for value in values
+            if (shorter := html_names.without_telling(value)) is not None
+            and (config.html != "resiliparse" or _resiliparse_leaves_out(value, config.comments)
+                 or _known([value], config))}
+
+
 def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     """Extracts, and once more where an element with most of the text was left out for its name."""
     def extract(page: str, values: set[str]) -> tuple[str, tuple[str, ...]]:
-        names = html_names.advertisements(values) if config.advertisement_elements else []
-        return (_resiliparse if config.html == "resiliparse" else _trafilatura)(page, config, names)
+        extractor = _resiliparse if config.html == "resiliparse" else _trafilatura
+        return extractor(page, config, _known(values, config))
 
     def without_names(elements: Sequence[html_names.Named]) -> tuple[str, tuple[str, ...]]:
         plain = html_names.without_names(page, elements)
@@ -165,7 +190,7 @@ def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     least = len(found[0])
     # What has two thirds of the text and was left out is twice as long as the rest; without the
     # spaces, which are not counted here and are up to a quarter of it, 1.5 times.
-    elements = html_names.large(page, values, int(least * 1.5))
+    elements = html_names.large(page, _telling(values, config), int(least * 1.5))
     # Seldom it is for names that little was found: one extraction tells, and two or more how much
     # of the text each element has.
     again = without_names(elements) if elements else found

@@ -8,10 +8,11 @@ loses such names before the page is extracted.
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 # Class or id of elements that are no part of a text, wherever they stand; whole words only, since
-# "ad" is in "header" and "share" in "shareholder". In any case: `AD`, `Ad-Banner`.
+# "ad" is in "header" and "share" in "shareholder". In any case: `AD`, `Ad-Banner`. The last rows
+# are names that resiliparse 1.1 minds as an id but not as the class of an element without one.
 ADVERTISEMENT_NAMES = (
     "ad", "ads", "advert", "adverts", "advertisement", "advertisements", "advertising",
     "adsbygoogle", "ad-banner", "ad-block", "ad-box", "ad-container", "ad-slot", "ad-unit",
@@ -23,8 +24,15 @@ ADVERTISEMENT_NAMES = (
     "related-news", "related-posts", "relatedposts", "recommended-articles", "share-bar",
     "share-box", "share-buttons", "share-links", "sharedaddy", "social-buttons", "social-icons",
     "social-links", "social-media", "social-share", "social-sharing", "bdsharebuttonbox",
-    "bdshare", "qrcode", "breadcrumb", "breadcrumbs", "pagination")
-_NAMES = frozenset(ADVERTISEMENT_NAMES)
+    "bdshare", "qrcode", "breadcrumb", "breadcrumbs", "pagination",
+    "footer", "page-footer", "site-footer", "sidebar", "navbar", "navigation", "site-nav",
+    "main-nav", "main-menu", "nav-menu", "topnav")
+COMMENT_NAMES = (
+    "comments", "comments-area", "comments-section", "comments-list", "comment-list", "commentlist",
+    "comment-section", "comment-form", "comment-respond", "user-comments", "article-comments",
+    "post-comments", "disqus_thread", "pinglun", "pinglun-list")
+_NAMES = frozenset((*ADVERTISEMENT_NAMES, *COMMENT_NAMES))
+_COMMENTS = frozenset(COMMENT_NAMES)
 # Begins with a sign and looks back, because a search for a sign is fast.
 _NAMED = re.compile(
     r"""=(?:(?<=\s(?:class|CLASS|Class)=)|(?<=\s(?:id|ID|Id)=))["']?([^"'<>]+)""")
@@ -61,9 +69,12 @@ VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
     "track", "wbr"))
 """Elements that hold nothing and have no end tag (HTML Living Standard, 13.1.2)."""
+# Nor are these left out: there is nothing without them.
+_NEVER_LEFT_OUT = VOID | {"html", "body"}
 _TAG = re.compile(r"<([A-Za-z][A-Za-z0-9]*)\b")
 _HIDDEN = re.compile(r"(?i)\b(?:hidden|invisible|display-none)\b")
 _LINK_OR_TAG = re.compile(r"<(?:[aA]\b[^<]*</[aA]>|[^<>]*>)")
+_COMMENT = re.compile(r"(?i)comment|disqus|pinglun")
 _H1 = re.compile(r"(?i)<h1\b")
 
 
@@ -73,20 +84,24 @@ def values(page: str) -> set[str]:
 
 
 @functools.lru_cache(1 << 16)
-def _advertisement_names(value: str) -> tuple[str, ...]:
-    return tuple(name for name in value.split() if name.lower() in _NAMES)
+def _known(value: str) -> tuple[tuple[str, bool], ...]:
+    """The names of a value that are in the lists above, and whether they are comments'."""
+    return tuple((name, name.lower() in _COMMENTS) for name in value.split()
+                 if name.lower() in _NAMES)
 
 
-def advertisements(values: set[str]) -> list[str]:
-    """The names that are those of advertisements, as the page writes them; those in lower case
-    first, and no more than pages have that do not mean to keep us busy."""
-    found = {name for value in values for name in _advertisement_names(value)}
+def known(values: Iterable[str], advertisements: bool, comments: bool) -> list[str]:
+    """The names among those of advertisements and comments, as the page writes them; those in lower
+    case first, and no more than pages have that do not mean to keep us busy."""
+    found = {name for value in values for name, is_comment in _known(value)
+             if (comments if is_comment else advertisements)}
     return sorted(found, key=lambda name: (not name.islower(), name))[:_NAMES_OF_A_PAGE]
 
 
 @functools.lru_cache(1 << 16)
-def _without_telling(value: str) -> str | None:
-    """The value without names for which an element may be left out; None where it has none."""
+def without_telling(value: str) -> str | None:
+    """The value of a class or id without the names for which an extractor may leave out an element;
+    None where it has none."""
     if _HIDDEN.search(value):
         return None
     names = value.split()
@@ -120,18 +135,17 @@ class Named:
     inside: tuple[int, int]
 
 
-def large(page: str, values: set[str], least: int) -> list[Named]:
+def large(page: str, telling: Mapping[str, str], least: int) -> list[Named]:
     """Elements with names for which they may be left out and much text outside links.
 
     A comment section counts only with a heading of the first level, as a page about comments has.
 
     Args:
       page: HTML.
-      values: of its `class` and `id`.
+      telling: values of `class` and `id` for which elements may be left out, and what is left of
+        them without such names.
       least: characters that are not yet much, spaces not counted.
     """
-    telling = {value: shorter for value in values
-               if (shorter := _without_telling(value)) is not None}
     found, looked_at = [], 0
     for match in _NAMED.finditer(page, 0, max(0, len(page) - least)) if telling else ():
         shorter = telling.get(match.group(1))
@@ -141,7 +155,7 @@ def large(page: str, values: set[str], least: int) -> list[Named]:
         at = page.rfind("<", max(0, begin - _TAG_CHARACTERS), begin)
         tag = _TAG.match(page, max(at, 0))
         inside = page.find(">", end) + 1
-        if tag is None or inside == 0 or tag.group(1).lower() in VOID:
+        if tag is None or inside == 0 or tag.group(1).lower() in _NEVER_LEFT_OUT:
             continue
         after = _end(page, tag.group(1), inside)
         looked_at += after - inside
@@ -150,7 +164,7 @@ def large(page: str, values: set[str], least: int) -> list[Named]:
         if after - inside <= least or \
                 sum(map(len, _LINK_OR_TAG.sub("", page[inside:after]).split())) <= least:
             continue
-        if "comment" in match.group(1).lower() and not _H1.search(page, inside, after):
+        if _COMMENT.search(match.group(1)) and not _H1.search(page, inside, after):
             continue
         found.append(Named((begin, end), shorter, (inside, after)))
     return found

@@ -93,6 +93,20 @@ def test_a_page_is_not_left_out_for_the_name_of_its_section(extractor, name):
             assert body.strip() in text and "cheap pills" not in text
 
 
+def test_only_names_that_resiliparse_minds_make_it_look_again():
+    """By resiliparse 1.1's own expressions: `box` after `search` or `side` only, `list` after
+    `link`, `comments` as a whole part."""
+    values = {"search-box", "flex-box", "link_list", "block-list", "user-comments", "commentary x",
+              'side-box" x', "hidden search-box", "ad-slot", "article"}
+    minded = {"search-box", "link_list", "user-comments", 'side-box" x'}
+    assert html._telling(values, ExtractConfig()).keys() == minded | {"ad-slot"}
+    assert html._telling(values, ExtractConfig(advertisement_elements=False)).keys() == minded
+    assert html._telling(values, ExtractConfig(comments=True)).keys() == \
+        minded - {"user-comments"} | {"ad-slot"}
+    assert {"flex-box", "block-list"} < html._telling(
+        values, ExtractConfig(html="trafilatura")).keys()
+
+
 @pytest.mark.parametrize("extractor", ["resiliparse", "trafilatura"])
 def test_what_has_most_of_the_text_has_two_thirds_of_it_outside_links(extractor):
     def has(share: float, inside: str = "<p>{}</p>", name: str = "pagination") -> bool:
@@ -104,6 +118,31 @@ def test_what_has_most_of_the_text_has_two_thirds_of_it_outside_links(extractor)
     assert has(0.75) and has(0.95) and not has(0.6) and not has(0.3)
     assert not has(0.95, "<p><a href='x'>{}</a></p>")  # a menu
     assert not has(0.95, name="hidden pagination")
+
+
+@pytest.mark.parametrize("extractor", ["resiliparse", "trafilatura"])
+def test_comments_of_readers_stay_only_where_they_are_wanted(extractor):
+    def page(tag: str) -> str:
+        return (f"<body><article>{ARTICLE}</article><{tag}><p>{'I tried it and liked it. ' * 3}</p>"
+                f"</{tag.split()[0]}>")
+
+    for tag in ('div class="comments"', 'section id="comments"', 'ul class="comment-list"',
+                'div class="x pinglun"', 'div id="disqus_thread"'):
+        text = main_text(page(tag), html=extractor)[0]
+        assert "liked it" not in text and "kept for it." in text
+    assert "liked it" in main_text(page('div class="comments"'), html=extractor, comments=True)[0]
+
+
+@pytest.mark.parametrize("name", ["sidebar", "footer", "site-footer", "navbar"])
+def test_classes_that_say_what_surrounds_a_text(name):
+    """resiliparse 1.1 takes a block with a class and no id for an article's (its expression for
+    articles matches the blank between the two)."""
+    for attributes in (f'class="{name}"', f'class="x {name}"', f'id="{name}"'):
+        page = (f"<body><div><div><div><article>{ARTICLE}</article><div {attributes}><p>Made with "
+                "a documentation tool.</p></div></div></div></div></body>")
+        assert "documentation tool" not in main_text(page)[0]
+    page = f'<body><div class="{name}"><h1>Tea</h1>{ARTICLE}</div></body>'
+    assert "kept for it." in main_text(page)[0]
 
 
 @pytest.mark.parametrize("extractor", ["resiliparse", "trafilatura"])
