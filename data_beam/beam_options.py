@@ -1,5 +1,6 @@
 """Beam's command line, with mistakes named and the runner pinned."""
 
+import difflib
 import logging
 import os
 import tempfile
@@ -19,7 +20,7 @@ from apache_beam.runners.runner import create_runner
 
 from data_beam import fork_server
 from data_beam.worker_processes import LocalRunner
-from maxlm.config.schema import ConfigError, suggestion
+from maxlm.config.schema import ConfigError
 
 DEFAULT_RUNNER = "FnApiRunner"
 """Beam's own default, DirectRunner, first tries to download the Prism runner."""
@@ -53,7 +54,9 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
     if unknown:
         names = [name for action in parser._actions for name in action.option_strings]
         name = unknown[0].partition("=")[0]
-        raise ConfigError(f"unknown option {name}; {suggestion(name, names)}"
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.7)  # of 400, one is never far
+        hint = f"did you mean {near[0]!r}?" if near else "see --help"
+        raise ConfigError(f"unknown option {name}; {hint}"
                           if name.startswith("--") else f"unexpected argument {name!r}; see --help")
     options = PipelineOptions(list(argv))
     standard = options.view_as(StandardOptions)

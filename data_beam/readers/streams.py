@@ -49,11 +49,13 @@ def _gzip(head: bytes, handle: "_Told", over_gaps: bool) -> Iterator[bytes | Gap
     decoder: Any = zlib.decompressobj(wbits=31)
     begun_before = False  # the member, before the bytes now pending
     while True:
+        before = None if over_gaps else decoder.copy()
         try:
             chunk = decoder.decompress(pending, READ_BYTES)
         except zlib.error as error:
             detail = f"near compressed byte {position - len(pending)}: {error}"
-            if not over_gaps:
+            if before is not None:
+                yield from _up_to_error(before, pending)
                 raise DamagedFile("corrupt gzip", detail) from None
             yield Gap("corrupt gzip", detail)
             found = pending.find(_GZIP_MEMBER, 0 if begun_before else 1)
@@ -86,6 +88,21 @@ def _gzip(head: bytes, handle: "_Told", over_gaps: bool) -> Iterator[bytes | Gap
             position += len(pending)
             if not pending:
                 raise DamagedFile("truncated gzip", "the file ends before its checksum")
+
+
+def _up_to_error(decoder: Any, pending: bytes) -> Iterator[bytes]:
+    """What comes out before an error, which zlib keeps for itself: all of a file below a megabyte
+    whose checksum is wrong."""
+    for step in (4096, 64, 1):
+        while pending:
+            before = decoder.copy()
+            try:
+                chunk = decoder.decompress(pending[:step])
+            except zlib.error:
+                decoder = before
+                break
+            yield chunk
+            pending = pending[step:]
 
 
 def _bzip2(head: bytes, handle: "_Told") -> Iterator[bytes]:

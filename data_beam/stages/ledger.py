@@ -94,8 +94,8 @@ def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str
 
 
 def read(books: str, folder: str) -> dict[str, Any] | None:
-    """The manifest of a whole stage, or None: there is none, it is damaged, or a file it lists is
-    missing or has another size, so that the stage is to be done again.
+    """The manifest of a whole stage, or None: there is none, or it is damaged or a file it lists is
+    missing or has another size, so that the stage is to be done again, which a line says.
 
     Args:
       books: folder of the manifest.
@@ -107,12 +107,21 @@ def read(books: str, folder: str) -> dict[str, Any] | None:
     try:
         manifest = json_files.read(path, _SHAPE)
     except json_files.NotThisKind:
+        _say_again(books, f"{path} is damaged")
         return None
     root = folder.rstrip("/") + "/"
     found = {entry.path[len(root):]: entry.size_in_bytes for entry in files.match(folder, "**")}
-    if any(found.get(entry["file"]) != entry["bytes"] for entry in manifest["outputs"]):
-        return None
+    for entry in manifest["outputs"]:
+        size = found.get(entry["file"])
+        if size != entry["bytes"]:
+            _say_again(books, f"{root}{entry['file']} " + (
+                "is missing" if size is None else f"has {size:,} bytes of {entry['bytes']:,}"))
+            return None
     return manifest
+
+
+def _say_again(books: str, reason: str) -> None:
+    print(f"{books.rstrip('/').rpartition('/')[2]}: done again, as {reason}", flush=True)
 
 
 def read_reports(temporary: str) -> list[Report]:

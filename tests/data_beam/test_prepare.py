@@ -501,11 +501,18 @@ def test_stages_that_are_whole_are_not_done_again(made, tmp_path, capsys):
     for path, time_ns in before.items():
         assert (path.stat().st_mtime_ns == time_ns) == ("extract" in path.parts)
 
-    # A stage that lacks a file is not taken for whole.
-    next((out / "stages/filter/dropped").iterdir()).unlink()
+    # A stage that lacks a file, or a part of one, is not taken for whole.
+    path = next((out / "stages/filter/dropped").iterdir())
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes()[:-1])
+    prepare.prepare(recipe, str(out), options, ("filter",))
+    assert f"filter: done again, as {path} has {size - 1:,} bytes of {size:,}\n" in \
+        capsys.readouterr().out
+    path.unlink()
     prepare.prepare(recipe, str(out), options, keep_stages=True)
     shown = capsys.readouterr()
     assert "extract: done before" in shown.out and "filter: done before" not in shown.out
+    assert f"filter: done again, as {path} is missing\n" in shown.out
     assert (out / "stages/dedup/manifest.json").exists()
     assert {name: digest for name, digest in contents(out).items()
             if not name.startswith("stages/")} == contents(output)

@@ -77,7 +77,20 @@ def test_a_flipped_byte_is_noticed_by_the_checksum(tmp_path):
     data[len(data) // 2] ^= 1
     path = tmp_path / "flipped"
     path.write_bytes(data)
-    assert collect(path)[1] == "corrupt gzip"
+    got, reason = collect(path)
+    assert reason == "corrupt gzip" and len(got) == len(TEXT)
+    assert sum(a != b for a, b in zip(got, TEXT, strict=True)) == 1
+
+
+@pytest.mark.parametrize("size", [100, 5_000, len(TEXT)])
+def test_what_comes_before_a_wrong_checksum_is_used(tmp_path, size):
+    data = bytearray(gzip.compress(TEXT[:size]))
+    data[-6] ^= 1
+    path = tmp_path / "wrong"
+    path.write_bytes(data)
+    assert collect(path) == (TEXT[:size], "corrupt gzip")
+    path.write_bytes(gzip.compress(TEXT) + data)
+    assert collect(path) == (TEXT + TEXT[:size], "corrupt gzip")
 
 
 def test_a_flipped_byte_in_bzip2_is_noticed_wherever_it_is(tmp_path):

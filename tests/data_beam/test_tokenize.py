@@ -301,7 +301,9 @@ def test_mistakes_are_one_line(inputs, tmp_path):
     output = tmp_path / "t"
     assert "does not exist" in error(*flags((tmp_path / "none", inputs[1]), output))
     assert "--tokenizer: no file" in error(*flags((inputs[0], tmp_path / "no.model"), output))
-    assert "unknown option --runer" in error(*flags(inputs, output, "--runer=FnApiRunner"))
+    assert "unknown option --runer; did you mean '--runner'?" in error(
+        *flags(inputs, output, "--runer=FnApiRunner"))
+    assert "unknown option --bad; see --help" in error(*flags(inputs, output, "--bad=1"))
     for value in ("0", "nan", "inf", "-inf"):
         with pytest.raises(ConfigError, match="--shard_bytes: must be a number of at least 1"):
             tokenize.main([*flags(inputs, output), f"--shard_bytes={value}"])
