@@ -16,6 +16,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from maxlm.config.schema import ConfigError
 from maxlm.kernels.masks import MASKED, segment_starts
+from maxlm.kernels.matmul import stored
 from maxlm.parallel.mesh import batch_shards
 from maxlm.precision.policy import matmul_precision
 
@@ -78,8 +79,9 @@ def _turns_forward(query, key, value, starts):
 
 
 def _turns_backward(residuals, d_out):
-    gradients = jax.lax.map(lambda turn: _each_row(_backward, turn), (*residuals, d_out))
-    return *gradients, None
+    d_query_GKRT, d_key, d_value = jax.lax.map(
+        lambda turn: _each_row(_backward, turn), (*residuals, d_out))
+    return jnp.moveaxis(d_query_GKRT, -3, -1), d_key, d_value, None
 
 
 _turns.defvjp(_turns_forward, _turns_backward)
@@ -101,13 +103,10 @@ def _dot(a: jax.Array, b: jax.Array, axes: tuple[int, int], dtype=jnp.float32) -
                                precision=matmul_precision(a.dtype), preferred_element_type=dtype)
 
 
-def _scores(query_GMK, key_GSK, starts_T, start: int, stop: int) -> jax.Array:
-    """Masked scores [G, M, S] of queries start..stop, float32."""
-    scores_GMS = _dot(query_GMK, key_GSK, (2, 2)) * query_GMK.shape[-1]**-0.5
+def _seen(starts_T, start: int, stop: int) -> jax.Array:
+    """Whether queries start..stop see keys 0..stop: [Q, S]."""
     key_index_S, query_index_Q1 = jnp.arange(stop), jnp.arange(start, stop)[:, None]
-    seen_QS = (key_index_S <= query_index_Q1) & (key_index_S >= starts_T[start:stop, None])
-    R = query_GMK.shape[1] // (stop - start)
-    return jnp.where(jnp.tile(seen_QS, (R, 1)), scores_GMS, MASKED)
+    return (key_index_S <= query_index_Q1) & (key_index_S >= starts_T[start:stop, None])
 
 
 def _forward(query_GRTK, key_GTK, value_GTK, starts_T):
@@ -117,7 +116,8 @@ def _forward(query_GRTK, key_GTK, value_GTK, starts_T):
     outs, log_sums = [], []
     for start, stop in _blocks(T):
         query_GMK = query_GRTK[:, :, start:stop].reshape(G, -1, K)
-        scores_GMS = _scores(query_GMK, key_GTK[:, :stop], starts_T, start, stop)
+        scores_GMS = jnp.where(jnp.tile(_seen(starts_T, start, stop), (R, 1)),
+                               _dot(query_GMK, key_GTK[:, :stop], (2, 2)) * K**-0.5, MASKED)
         highest_GM1 = scores_GMS.max(axis=-1, keepdims=True)
         weights_GMS = jnp.exp(scores_GMS - highest_GM1)
         sum_GM1 = weights_GMS.sum(axis=-1, keepdims=True)
@@ -128,24 +128,32 @@ def _forward(query_GRTK, key_GTK, value_GTK, starts_T):
 
 
 def _backward(query_GRTK, key_GTK, value_GTK, starts_T, out_GRTK, log_sum_GRT1, d_out_GRTK):
-    """Gradients of query, key and value of one row, in their dtype."""
+    """Gradients of query, as [G, K, R, T], key and value of one row, in their dtype.
+
+    Scores stand here with the keys first, [G, S, M], and there is a transpose of the keys: so each
+    matmul but the two of the scores is a plain one, rows by columns, which is twice as fast.
+    """
     G, R, T, K = query_GRTK.shape
     dtype = query_GRTK.dtype
+    key_GKT = stored(key_GTK.swapaxes(1, 2)) if G > 1 else key_GTK.swapaxes(1, 2)
     delta_GRT1 = (out_GRTK.astype(jnp.float32) * d_out_GRTK.astype(jnp.float32)).sum(
         axis=-1, keepdims=True)
     d_query = []
     d_key_GTK = jnp.zeros((G, T, K), jnp.float32)
     d_value_GTK = jnp.zeros((G, T, K), jnp.float32)
     for start, stop in _blocks(T):
-        query_GMK, d_out_GMK, log_sum_GM1, delta_GM1 = (
-            x[:, :, start:stop].reshape(G, R * (stop - start), -1)
-            for x in (query_GRTK, d_out_GRTK, log_sum_GRT1, delta_GRT1))
-        scores_GMS = _scores(query_GMK, key_GTK[:, :stop], starts_T, start, stop)
-        weights_GMS = jnp.exp(scores_GMS - log_sum_GM1)
-        d_weights_GMS = _dot(d_out_GMK, value_GTK[:, :stop], (2, 2))
-        d_scores_GMS = (weights_GMS * (d_weights_GMS - delta_GM1) * K**-0.5).astype(dtype)
-        d_query.append(_dot(d_scores_GMS, key_GTK[:, :stop], (2, 1), dtype).reshape(G, R, -1, K))
-        d_key_GTK = d_key_GTK.at[:, :stop].add(_dot(d_scores_GMS, query_GMK, (1, 1)))
+        query_GMK, d_out_GMK = (x[:, :, start:stop].reshape(G, -1, K)
+                                for x in (query_GRTK, d_out_GRTK))
+        log_sum_G1M, delta_G1M = (x[:, :, start:stop].reshape(G, 1, -1)
+                                  for x in (log_sum_GRT1, delta_GRT1))
+        seen_SM = jnp.tile(_seen(starts_T, start, stop).T, (1, R))
+        scores_GSM = jnp.where(seen_SM, _dot(key_GTK[:, :stop], query_GMK, (2, 2)) * K**-0.5,
+                               MASKED)
+        weights_GSM = jnp.exp(scores_GSM - log_sum_G1M)
+        d_weights_GSM = _dot(value_GTK[:, :stop], d_out_GMK, (2, 2))
+        d_scores_GSM = (weights_GSM * (d_weights_GSM - delta_G1M) * K**-0.5).astype(dtype)
+        d_query.append(_dot(key_GKT[:, :, :stop], d_scores_GSM, (2, 1), dtype).reshape(G, K, R, -1))
+        d_key_GTK = d_key_GTK.at[:, :stop].add(_dot(d_scores_GSM, query_GMK, (2, 1)))
         d_value_GTK = d_value_GTK.at[:, :stop].add(
-            _dot(weights_GMS.astype(dtype), d_out_GMK, (1, 1)))
-    return jnp.concatenate(d_query, axis=2), d_key_GTK.astype(dtype), d_value_GTK.astype(dtype)
+            _dot(weights_GSM.astype(dtype), d_out_GMK, (2, 1)))
+    return jnp.concatenate(d_query, axis=-1), d_key_GTK.astype(dtype), d_value_GTK.astype(dtype)

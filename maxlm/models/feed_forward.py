@@ -1,11 +1,12 @@
 """SwiGLU feed-forward layer (arXiv:2002.05202)."""
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 from jax.ad_checkpoint import checkpoint_name
 
 from maxlm.config.trainer import ModelConfig
-from maxlm.kernels.matmul import matmul
+from maxlm.kernels.matmul import input_gradient, matmul, weight_gradient
 from maxlm.models.parameters import Normal, declare
 from maxlm.parallel.rules import constrain
 
@@ -28,11 +29,37 @@ class FeedForward(nnx.Module):
             y_BTF = constrain(matmul(x_BTD, weight[...]), ("batch", "length", "mlp"))
             return checkpoint_name(y_BTF, name)
 
-        # Recomputed for the backward pass, whatever the remat policy: three arrays of F a token
-        # less to keep (sigmoid, silu and product) for a few elementwise operations.
-        return jax.checkpoint(_swiglu_down)(
+        return _swiglu_down(
             project(self.gate, "mlp_gate"), project(self.up, "mlp_up"), self.down[...])
 
 
+def _inner(gate_BTF: jax.Array, up_BTF: jax.Array) -> jax.Array:
+    # In float32: each operation in bfloat16 would round, which costs XLA:CPU as much again.
+    wide = jax.nn.silu(gate_BTF.astype(jnp.float32)) * up_BTF.astype(jnp.float32)
+    return wide.astype(gate_BTF.dtype)
+
+
+@jax.custom_vjp
 def _swiglu_down(gate_BTF: jax.Array, up_BTF: jax.Array, down_FD: jax.Array) -> jax.Array:
-    return matmul(jax.nn.silu(gate_BTF) * up_BTF, down_FD)
+    return matmul(_inner(gate_BTF, up_BTF), down_FD)
+
+
+def _forward(gate_BTF, up_BTF, down_FD):
+    return _swiglu_down(gate_BTF, up_BTF, down_FD), (gate_BTF, up_BTF, down_FD)
+
+
+def _backward(residuals, d_y_BTD):
+    """Whatever the remat policy, what is between gate and down is computed again: three arrays of F
+    a token less to keep (sigmoid, silu and product) for a few elementwise operations."""
+    gate_BTF, up_BTF, down_FD = residuals
+    d_y_ND = d_y_BTD.reshape(-1, d_y_BTD.shape[-1])
+    d_inner_BTF = input_gradient(d_y_ND, down_FD).reshape(gate_BTF.shape)
+    # XLA:CPU would otherwise compute the sigmoids of all layers before the first is needed. Only
+    # where a gradient is not finite, and the step lost, is this more than the gate itself.
+    gate_BTF += 0 * d_inner_BTF
+    inner_BTF, gradients = jax.vjp(_inner, gate_BTF, up_BTF)
+    inner_NF = inner_BTF.reshape(-1, inner_BTF.shape[-1])
+    return *gradients(d_inner_BTF), weight_gradient(inner_NF, d_y_ND, down_FD.dtype)
+
+
+_swiglu_down.defvjp(_forward, _backward)

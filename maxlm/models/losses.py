@@ -87,13 +87,23 @@ def _split(x: jax.Array, count: int) -> jax.Array:
     return jnp.moveaxis(parts, 1, 0)
 
 
+def _at_target(logits_BCV: jax.Array, targets_BC: jax.Array) -> jax.Array:
+    mesh = jax.sharding.get_abstract_mesh()
+    if mesh.empty or mesh.size == 1:
+        return jnp.take_along_axis(logits_BCV, targets_BC[..., None], -1, mode="clip")[..., 0]
+    # A masked sum and not a gather: it needs no communication where the vocabulary is split.
+    return jnp.where(_is_target(targets_BC, logits_BCV.shape[-1]), logits_BCV, 0).sum(axis=-1)
+
+
+def _is_target(targets_BC: jax.Array, vocabulary: int) -> jax.Array:
+    return jnp.arange(vocabulary) == targets_BC[..., None]
+
+
 def _token_losses(logits_BCV: jax.Array, targets_BC: jax.Array) -> tuple[jax.Array, jax.Array]:
     """-log softmax at the target, and log of the sum of exponentials, [B, C] each."""
     highest_BC = jax.lax.stop_gradient(logits_BCV.max(axis=-1))
     log_sum_BC = highest_BC + jnp.log(jnp.exp(logits_BCV - highest_BC[..., None]).sum(axis=-1))
-    at_target_BCV = jnp.arange(logits_BCV.shape[-1]) == targets_BC[..., None]
-    # A masked sum and not a gather: it needs no communication where the vocabulary is split.
-    return log_sum_BC - jnp.where(at_target_BCV, logits_BCV, 0).sum(axis=-1), log_sum_BC
+    return log_sum_BC - _at_target(logits_BCV, targets_BC), log_sum_BC
 
 
 def _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count):
@@ -124,7 +134,7 @@ def _sum_forward(hidden_BTD, head_VD, targets_BT, weights_BT, count):
         hidden_BCD, targets_BC, weights_BC = chunk
         logits_BCV = _logits(hidden_BCD, head_DV)
         losses_BC, log_sum_BC = _token_losses(logits_BCV, targets_BC)
-        at_target_BCV = jnp.arange(logits_BCV.shape[-1]) == targets_BC[..., None]
+        at_target_BCV = _is_target(targets_BC, logits_BCV.shape[-1])
         d_logits_BCV = (jnp.exp(logits_BCV - log_sum_BC[..., None]) - at_target_BCV) * (
             weights_BC[..., None])
         d_logits_NV = d_logits_BCV.astype(dtype).reshape(-1, d_logits_BCV.shape[-1])
