@@ -56,7 +56,7 @@ def test_values_are_those_of_the_formula(name, heads, monkeypatch):
 
 
 @pytest.mark.parametrize("T", [1, 127, 128, 300])
-@pytest.mark.parametrize("heads", [(4, 4), (4, 2)])
+@pytest.mark.parametrize("heads", [(4, 4), (4, 2), (4, 1)])
 def test_blocked_gradients_are_those_of_the_reference(T, heads):
     query, key, value, segments = inputs(2, max(T, 4), *heads, 8)
     query, key, value, segments = (x[:, :T] for x in (query, key, value, segments))
