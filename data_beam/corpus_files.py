@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow.parquet
@@ -20,7 +20,7 @@ _MANIFEST = {
 }
 _AGAIN = "remove the corpus and make it again with python -m data_beam.prepare"
 DAMAGED = (pyarrow.ArrowException, OSError, UnicodeDecodeError)
-"""What pyarrow raises for a damaged Parquet file."""
+"""What pyarrow raises for a damaged Parquet file, and file systems for one that is closed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +66,12 @@ class CorpusFiles:
         return sum(file.rows for file in self.files)
 
 
-def find_documents(corpus: str) -> CorpusFiles:
+def find_documents(corpus: str, others: Sequence[str] = ()) -> CorpusFiles:
     """The document files of a corpus.
 
     Args:
       corpus: directory, local or on any file system that Beam knows.
+      others: more of its folders whose files must be whole, by their sizes.
 
     Raises:
       ConfigError: no corpus there, an unfinished one, or one that lacks files of its manifest.
@@ -85,20 +86,23 @@ def find_documents(corpus: str) -> CorpusFiles:
     except json_files.NotThisKind as error:
         raise ConfigError(f"--corpus: {path} is damaged or no manifest of a corpus ({error}); "
                           f"{_AGAIN}") from None
-    listed = [DocumentFile(FileSystems.join(corpus, entry["file"]), entry["rows"], entry["bytes"],
-                           entry["sha256"])
-              for entry in manifest["outputs"] if entry["file"].startswith("documents/")]
+    outputs = {FileSystems.join(corpus, entry["file"]): entry for entry in manifest["outputs"]}
     sources = tuple(
         CorpusSource(name, entry["domain"], entry["licence"], entry["kept"], entry["bytes"],
                      entry["splits"]) for name, entry in manifest["sources"].items())
-    listed.sort(key=lambda file: file.path)
-    found = {entry.path: entry.size_in_bytes
-             for entry in files.match(FileSystems.join(corpus, "documents"), "*")}
-    for file in listed:
-        if found.get(file.path) != file.size:
-            is_now = "is missing" if file.path not in found else (
-                f"has {found[file.path]} bytes instead of {file.size}")
-            raise ConfigError(f"--corpus: {file.path} {is_now}; {_AGAIN}")
+    listed: list[DocumentFile] = []
+    for folder in ("documents", *others):
+        found = {entry.path: entry.size_in_bytes
+                 for entry in files.match(FileSystems.join(corpus, folder), "*")}
+        for path, entry in sorted(outputs.items()):
+            if not entry["file"].startswith(f"{folder}/"):
+                continue
+            if found.get(path) != entry["bytes"]:
+                is_now = "is missing" if path not in found else (
+                    f"has {found[path]} bytes instead of {entry['bytes']}")
+                raise ConfigError(f"--corpus: {path} {is_now}; {_AGAIN}")
+            if folder == "documents":
+                listed.append(DocumentFile(path, entry["rows"], entry["bytes"], entry["sha256"]))
     digest = hashlib.sha256("\n".join(file.sha256 for file in listed).encode()).hexdigest()
     return CorpusFiles(tuple(listed), sources, digest)
 
@@ -109,21 +113,25 @@ def read_rows(path: str, columns: list[str]) -> Iterator[dict[str, Any]]:
     Raises:
       ConfigError: the file lacks a column, is damaged or no Parquet.
     """
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
-        try:
+    try:
+        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
             parquet = pyarrow.parquet.ParquetFile(handle)
             missing = [name for name in columns if name not in parquet.schema_arrow.names]
             if not missing:
                 for batch in parquet.iter_batches(_ROWS, columns=columns):
                     yield from batch.to_pylist()
-        except DAMAGED as error:
-            raise ConfigError(damaged(path, error)) from None
+    except DAMAGED as error:
+        raise ConfigError(damaged(path, error)) from None
     if missing:
         raise ConfigError(f"--corpus: {path} has no column {missing[0]!r}; "
                           f"{suggestion(missing[0], parquet.schema_arrow.names)}")
 
 
 def damaged(path: str, error: BaseException) -> str:
-    """The message for a document file that cannot be read."""
-    return (f"--corpus: {path} is damaged or not a Parquet file ({' '.join(str(error).split())}); "
+    """The message for a file of a corpus that cannot be read."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"--corpus: {path} cannot be read: {error.strerror}"
+    kind = "a Parquet file" if path.endswith(".parquet") else "JSON"
+    return (f"--corpus: {path} is damaged or not {kind} "
+            f"({' '.join(str(error).split())}); "
             f"{_AGAIN}")

@@ -71,7 +71,7 @@ def report(corpus: str, output: str | None, tokenizer: Tokenizer | None, options
     Raises:
       ConfigError: no whole corpus there, or a damaged one; an output that cannot be written.
     """
-    find_documents(corpus)
+    find_documents(corpus, others=("dropped", "dead_letters", "samples", "clusters"))
     with output_folder.exclusive(output or corpus) as folder:
         books = _manifest(corpus)
         with output_folder.scratch(folder, COMMAND) as temporary:

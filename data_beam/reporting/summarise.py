@@ -97,15 +97,30 @@ class Summarise(beam.DoFn):
     def _summary(self, shard: int) -> Summary | str:
         """The summary, or a message on the file that cannot be read."""
         summary = Summary()
-        path = self._job.path("documents", shard)
         try:
             near = self._clusters(shard, summary)
-            for group in _row_groups(path):
+        except ConfigError as error:  # which names the file
+            return str(error)
+
+        def add_documents() -> None:
+            for group in _row_groups(self._job.path("documents", shard)):
                 self._add(summary, group, near)
-        except DAMAGED as error:
-            return damaged(path, error)
-        for key in ("samples", "dropped", "dead_letters"):
-            getattr(self, f"_{key}")(shard, summary)
+
+        parts: dict[str, Callable[[], None]] = {
+            "documents": add_documents,
+            "samples": lambda: self._samples(shard, summary),
+            "dropped": lambda: self._dropped(shard, summary),
+            "dead_letters": lambda: self._dead_letters(shard, summary)}
+        for kind, add in parts.items():
+            # Lines that are no JSON, or that of something else; only documents have a user's
+            # tokenizer in their way, whose errors are no damage.
+            expected = DAMAGED if kind == "documents" else (*DAMAGED, ValueError, KeyError)
+            try:
+                add()
+            except expected as error:
+                if isinstance(error, ConfigError):  # which names the file
+                    return str(error)
+                return damaged(self._job.path(kind, shard), error)
         return summary
 
     def _add(self, summary: Summary, group: pa.Table, near: dict[str, dict[str, Any]]) -> None:

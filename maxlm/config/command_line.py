@@ -159,6 +159,10 @@ def run_command(main: Callable[[Sequence[str]], int | None]) -> None:
     try:
         try:
             status = main(sys.argv[1:])
+        except Exception:
+            if interrupts.pressed():
+                raise KeyboardInterrupt from None
+            raise
         finally:
             interrupts.end_at_once()
     except (ConfigError, FileNotFoundError, PermissionError, NotADirectoryError,

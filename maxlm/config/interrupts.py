@@ -16,6 +16,14 @@ from typing import Any, NoReturn
 STATUS = 130
 """Exit status of an interrupted command: what shells give, 128 + SIGINT."""
 _said = threading.Event()
+_pressed = threading.Event()
+
+
+def pressed() -> bool:
+    """Whether Ctrl-C was pressed since `clean_up_first`: an exception that came out of a command
+    may be KeyboardInterrupt in another's clothes, as Beam's runners dress those of a user's code.
+    """
+    return _pressed.is_set()
 
 
 def end_at_once() -> None:
@@ -27,11 +35,12 @@ def end_at_once() -> None:
 
 def clean_up_first() -> None:
     """From now on the first Ctrl-C raises KeyboardInterrupt, and the next one ends this process."""
+    _pressed.clear()
     _replace(_raise)
 
 
 def leave() -> NoReturn:
-    """Ends a command that KeyboardInterrupt has come out of.
+    """Ends a command that KeyboardInterrupt, as such or not, has come out of.
 
     What was registered to be done at exit is done; threads are not waited for, as they may wait for
     what was interrupted. Child processes of multiprocessing are killed.
@@ -59,6 +68,7 @@ def _replace(handler: Any) -> None:
 
 
 def _raise(*_: object) -> None:
+    _pressed.set()
     signal.signal(signal.SIGINT, _end)
     raise KeyboardInterrupt
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_beam import beam_options, prepare, report, tokenize, train_tokenizer
+from data_beam import beam_options, corpus_files, prepare, report, tokenize, train_tokenizer
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
 from data_beam.reporting import make, page
 from data_beam.reporting.marks import clip, find_marks, redact
@@ -551,6 +551,33 @@ def test_mistakes_are_one_line(corpus, tmp_path):
     damaged.write_bytes(data)
     with pytest.raises(ConfigError, match=rf"--corpus: .*{damaged.name} is damaged"):
         report.main([f"--corpus={copy}", f"--output={tmp_path / 'out'}"])
+
+
+@pytest.mark.parametrize("kind", ["documents", "dropped", "dead_letters", "samples"])
+def test_each_file_that_it_reads_is_named_when_it_is_missing_cut_or_damaged(kind, corpus, tmp_path):
+    copy = shutil.copytree(corpus, tmp_path / "copy")
+    path = max((copy / kind).iterdir(), key=lambda path: path.stat().st_size)
+    data = path.read_bytes()
+
+    def message() -> str:
+        with pytest.raises(ConfigError) as caught:
+            report.main([f"--corpus={copy}"])
+        return str(caught.value)
+
+    path.write_bytes(b"x" * 20 + data[20:])
+    assert message().startswith(f"--corpus: {path} is damaged or not "), message()
+    path.write_bytes(data[:-1])
+    assert f"{path} has {len(data) - 1} bytes instead of {len(data)}; remove" in message()
+    path.unlink()
+    assert f"--corpus: {path} is missing; remove the corpus and make it again" in message()
+    path.mkdir()  # what cannot be opened, even by root
+    (path / "x").write_text("x")
+    assert message().startswith(f"--corpus: {path} ")
+
+
+def test_a_closed_file_is_not_called_damaged():
+    error = corpus_files.damaged("c/documents/d.parquet", PermissionError(13, "Permission denied"))
+    assert error == "--corpus: c/documents/d.parquet cannot be read: Permission denied"
 
 
 def test_an_empty_corpus_has_a_report(tmp_path):

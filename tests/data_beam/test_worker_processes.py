@@ -175,6 +175,25 @@ def test_workers_end_with_the_command(kind, tmp_path):
     wait_for_the_end(command)
 
 
+def alone(folder: list[str]) -> int:
+    """The same in the command's own process."""
+    run(lambda root: spread(root, 50, "Spread") | beam.ParDo(Note(folder[0])) | beam.Map(sleep),
+        ["--direct_running_mode=in_memory"])
+    return 0
+
+
+def test_ctrl_c_in_a_function_that_beam_runs_in_the_command_itself_is_one_line(tmp_path):
+    command = start("-c", COMMAND.replace("here.main", "here.alone"), str(tmp_path))
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.iterdir()):
+        assert command.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(0.2)
+    os.killpg(command.pid, signal.SIGINT)
+    assert command.communicate(timeout=30) == ("", "interrupted\n")
+    assert command.returncode == 130
+
+
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("processes", [2, 3, 4], ids=["tracker", "fork server", "worker"])
 def test_workers_end_with_a_command_that_has_just_begun(kind, processes, tmp_path):
