@@ -6,6 +6,10 @@ RAW is a folder with files of any format that data_beam knows by its suffix, WAR
 Crawl among them. Text by trafilatura; Chinese only; Gopher's repetition and quality and FineWeb's
 rules with the thresholds for Chinese; near copies by 14 bands of 8 rows, over 5-grams of characters
 where FineWeb-2 takes words.
+
+One threshold is not that of `cmn_Hani`: its `language_score` of 0.692 is for GlotLID. The language
+here is named by fastText's lid.176, another model whose scores are not on that scale, so that
+`min_score` is 0.65, which FineWeb takes for lid.176.
 """
 
 import ml_collections

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 import string
 from collections import Counter
 
@@ -9,6 +10,7 @@ import pytest
 
 from data_beam.config import FilterConfig
 from data_beam.config import rule_sets as tables
+from data_beam.filters import nemo
 from data_beam.filters.roots import stop_words
 from data_beam.filters.words import chinese_words
 from data_beam.records import Document, Dropped
@@ -257,8 +259,8 @@ def test_nemo_at_its_thresholds():
     assert drop("a?!,.\n" * 20, max_non_alphanumeric=0.0) is None
     url = "http://a.example.org"
     assert len(url) == 20
-    assert drop(url + "/" + "a" * 79, max_urls=0.2) is None  # a path is no part of it
-    assert drop(url + "/" + "a" * 78, max_urls=0.2) == "URLs"
+    assert drop(url + "#" + "a" * 79, max_urls=0.2) is None  # a fragment is no part of it
+    assert drop(url + "#" + "a" * 78, max_urls=0.2) == "URLs"
     page = ["our Privacy Policy", "see the terms of use", "one", "two", "three"]
     assert drop("\n\n".join(page), max_boilerplate=0.4) is None
     assert drop("\n\n".join(page[:4]), max_boilerplate=0.4) == "boilerplate"
@@ -268,6 +270,17 @@ def test_nemo_at_its_thresholds():
     assert drop("\n".join([*lines, "x"]), max_unterminated=0.85) == "unterminated"
     assert reason("nemo", "12345 " * 100) == "digits"  # with its own thresholds
     assert reason("nemo", "123。" * 100, "zh") is None  # made for English
+
+
+def test_nemo_counts_of_a_url_what_its_own_expression_counts():
+    theirs = re.compile("http[s]?://(?:[a-zA-Z]|[0-9]|[$-_@.&+]|[!*\\\\(\\\\),]"
+                        "|(?:%[0-9a-fA-F][0-9a-fA-F]))+")  # regex_url of NeMo Curator's constants
+    for character in map(chr, range(0x250)):
+        for url in (f"https://a.org/b{character}c", f"http://{character}"):
+            assert nemo._URL.findall(url) == theirs.findall(url), repr(character)
+    line = "See the manual at https://example.org/docs/en/stable/reference/index.html for more.\n"
+    assert sum(map(len, theirs.findall(line))) / len(line) > 0.2
+    assert reason("nemo", line * 6) == "URLs"
 
 
 def naive_13grams(text):
