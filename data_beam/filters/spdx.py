@@ -138,8 +138,9 @@ def families() -> dict[str, str]:
 
 
 def family_of(name: str) -> str:
-    """`CC-BY` for `CC-BY-4.0`; a name without a version is its own family."""
-    return re.sub(r"-[0-9]+(?:\.[0-9]+)*$", "", name)
+    """`CC-BY` for `CC-BY-4.0`. `MIT-0` is its own: `MIT` is a licence and no family."""
+    base = re.sub(r"-[0-9]+(?:\.[0-9]+)*$", "", name)
+    return base if base.lower() in families() else name
 
 
 @functools.lru_cache(maxsize=10_000)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from data_beam.config.licence import LicenceConfig
 from data_beam.filters import spdx
-from data_beam.filters.licence import LicenceRule
+from data_beam.filters.licence import Allowed, LicenceRule
 from data_beam.records import Document, Dropped, Origin, text_sha256
 from maxlm.config.schema import ConfigError, build
 
@@ -121,6 +121,13 @@ def test_names_that_spdx_gives_are_understood_as_themselves():
     for name in spdx.identifiers().values():
         parsed = spdx.parse(name)
         assert parsed is not None and not isinstance(parsed, str) and parsed.render() == name
+
+
+def test_one_identifier_in_the_list_admits_that_licence_alone():
+    trees = {name: spdx.parse(name) for name in spdx.identifiers().values()}
+    for name in trees:
+        allowed = Allowed((name,), "allow")
+        assert [other for other, tree in trees.items() if allowed(tree)] == [name]
 
 
 @given(st.text(max_size=60))
