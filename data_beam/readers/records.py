@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from data_beam.config import SourceConfig
 from data_beam.config.sources import BINARY_FORMATS
 from data_beam.extract import programming_languages
-from data_beam.readers import streams, tables, warc
+from data_beam.readers import json_array, streams, tables, warc
 from data_beam.readers.base import Read, Reading
 from data_beam.readers.listing import File
 from data_beam.sinks import files
@@ -29,7 +29,7 @@ def read_file(file: File, source: SourceConfig, max_record_bytes: int,
       jsonl are no records.
     """
     reading = Reading(file, source, max_record_bytes, at)
-    read = {"jsonl": tables.jsonl, "json": tables.json_array, "sqlite": tables.sqlite,
+    read = {"jsonl": tables.jsonl, "json": json_array.json_array, "sqlite": tables.sqlite,
             "parquet": tables.parquet, "warc": warc.warc}.get(reading.config.format, whole)
     try:
         kind = files.irregular(file.location)

@@ -1,6 +1,5 @@
-"""Records out of tables: lines of JSON, arrays of it, rows of SQLite and of Parquet."""
+"""Records out of tables: lines of JSON, rows of SQLite and of Parquet."""
 
-import json
 import os
 import shutil
 import sqlite3
@@ -12,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from data_beam.readers import streams
+from data_beam.readers import json_values, streams
 from data_beam.readers.base import Read, Reading, field_names
 
 _BATCH_ROWS = 256
@@ -33,41 +32,17 @@ def jsonl(reading: Reading) -> Iterator[Read]:
             continue
         empty = False
         try:
-            item = json.loads(content.decode("utf-8"))
+            item = json_values.only(content.decode("utf-8"))
         except UnicodeDecodeError as error:
             yield reading.dead(line.number, "bad encoding",
                                f"not UTF-8 at byte {error.start} of the line")
             continue
-        except (ValueError, RecursionError) as error:
-            yield reading.dead(line.number, "invalid JSON", str(error))
+        except json_values.Invalid as error:
+            yield reading.dead(line.number, error.reason, error.detail)
             continue
         yield reading.from_item(line.number, item, content)
     if empty:
         yield reading.dropped(None, "empty file")
-
-
-def json_array(reading: Reading) -> Iterator[Read]:
-    """The file is one JSON array; its items are the records."""
-    data = reading.all()
-    if data is None:
-        yield reading.too_large(None)
-        return
-    try:
-        items = json.loads(data.removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
-    except UnicodeDecodeError as error:
-        yield reading.dead(None, "bad encoding", f"not UTF-8 at byte {error.start}")
-        return
-    except (ValueError, RecursionError) as error:
-        yield reading.dead(None, "invalid JSON", str(error))
-        return
-    if not isinstance(items, list):
-        yield reading.dead(None, "invalid JSON", "the file is not one array")
-        return
-    if not items:
-        yield reading.dropped(None, "empty file")
-    for number, item in enumerate(items, 1):
-        yield reading.from_item(number, item, None)
-        reading.at(reading.file.size * number / len(items))
 
 
 def _text_or_bytes(data: bytes) -> str | bytes:

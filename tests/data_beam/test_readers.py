@@ -174,19 +174,6 @@ def test_a_bare_text_has_no_fields_and_needs_none_but_itself(tmp_path):
         "a bare text", "CC0-1.0", "general", "")
 
 
-def test_json_array(tmp_path):
-    (tmp_path / "a.json").write_text(json.dumps(["one", {"text": "two"}, 3]))
-    assert ends(read(tmp_path, format="json")) == [
-        ("Record", 1, "one"), ("Record", 2, "two"), ("DeadLetter", 3, "missing field")]
-    for content, end in ((b"{}", ("DeadLetter", None, "invalid JSON")),
-                         (b'["cut', ("DeadLetter", None, "invalid JSON")),
-                         (b'["\xff"]', ("DeadLetter", None, "bad encoding")),
-                         (b"[]", ("Dropped", None, "empty file")),
-                         (b'["' + b"x" * LIMIT + b'"]', ("DeadLetter", None, "too large"))):
-        (tmp_path / "a.json").write_bytes(content)
-        assert ends(read(tmp_path, format="json")) == [end]
-
-
 def test_sqlite(tmp_path):
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("CREATE TABLE t (n INTEGER, body TEXT, link TEXT)")

@@ -35,7 +35,16 @@ def json_arrays(corpus: MiniCorpus) -> None:
     corpus.label("archive/list.json", 3, dead("read", "missing field", traps=(56,)))
     corpus.label("archive/list.json", 4, dead("read", "missing field"))
     corpus.file("archive/object.json", '{"text": "no array"}', dead("read", "invalid JSON"))
-    corpus.file("archive/cut.json", '["one", "tw', dead("read", "invalid JSON", traps=(52,)))
+    corpus.file("archive/cut.json", '[{"text": "tw')
+    corpus.label("archive/cut.json", 1, dead("read", "invalid JSON", traps=(52,)))
+    texts = corpus.english.text(), corpus.chinese.text()
+    good = [json.dumps({"text": text}).encode() for text in texts]
+    corpus.file("archive/damaged.json", b"[%s, \"bad \xff byte\", {no JSON}, %s, \"cu" % (*good,))
+    corpus.label("archive/damaged.json", 1, kept("en", text=texts[0], traps=(52,)))
+    corpus.label("archive/damaged.json", 2, dead("read", "bad encoding", traps=(52,)))
+    corpus.label("archive/damaged.json", 3, dead("read", "invalid JSON", traps=(52,)))
+    corpus.label("archive/damaged.json", 4, kept("zh", text=texts[1], traps=(52,)))
+    corpus.label("archive/damaged.json", 5, dead("read", "invalid JSON", traps=(52,)))
     corpus.file("archive/none.json", "[]", dropped("read", "empty file", traps=(42,)))
 
 

@@ -123,7 +123,7 @@ def json_lines(corpus: MiniCorpus) -> None:
         rows.raw("", None)  # blank lines are no records
         rows.raw('{"text": "\\ud800", "licence": "MIT", "url": "u"}',
                  dead("read", "bad encoding", why="half of a surrogate pair"))
-        rows.raw("[" * 100_000, dead("read", "invalid JSON", traps=(46,), why="nested too deeply"))
+        rows.raw("[" * 100_000, dead("read", "nested too deeply", traps=(46,)))
         rows.raw('{"text": "' + "x" * (LONGEST_RECORD + 1) + '"}',
                  dead("read", "too large", traps=(52,)))
         rows.add(corpus.chinese.text(), kept("zh", traps=(52,), why="after all of them"))
