@@ -24,9 +24,9 @@ def _check_off(section: Any, path: str, threshold: str, off: float | None, *idle
     its class where nobody changed them, and not those of its language.
     """
     usual = type(section)()
-    for language in ("en", "zh"):
-        table = getattr(section, language)
-        if getattr(table, threshold) == off:
+    for language in ("en", "paper", "zh"):
+        table = getattr(section, language, None)
+        if table is not None and getattr(table, threshold) == off:
             written = type(table)()
             check_idle(table, f"{path}.{language}", f"{path}.{language}.{threshold} is {off}",
                        "set that", default=getattr(usual, language),
@@ -155,13 +155,23 @@ class FineWebTable:
 class FineWebConfig:
     """FineWeb's own rules (Penedo et al. 2024; Chinese as in FineWeb-2)."""
 
-    en: FineWebTable = setting(FineWebTable(), "English")
+    preset: str = setting(
+        "datatrove", "whose rules for English: datatrove (table en) or the paper (table paper: "
+        "what is at a threshold is dropped too, and a line as long as it is not short)",
+        choices=("datatrove", "paper"))
+    en: FineWebTable = setting(FineWebTable(), "English, as datatrove has it")
+    paper: FineWebTable = setting(FineWebTable(
+        max_duplicate_line_characters=0.1, max_newlines_per_word=None),
+        "English, as the paper has it")
     zh: FineWebTable = setting(FineWebTable(
         min_end_mark_lines=0.106, max_short_lines=None, max_duplicate_line_characters=0.1,
         max_newlines_per_word=0.178), "Chinese")
 
     def check(self, path: str) -> None:
         _check_off(self, path, "max_short_lines", None, "short_line_length")
+        unused = {"datatrove": "paper", "paper": "en"}[self.preset]
+        check_idle(getattr(self, unused), f"{path}.{unused}", f"{path}.preset is {self.preset!r}",
+                   "set that", default=getattr(FineWebConfig(), unused))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -43,6 +43,9 @@ _GNU = re.compile(
     r"(?: version)?|\+|-or-later)?(?:[ -]only)?")
 _GNU_NAMES = {"lesser": "LGPL", "library": "LGPL", "affero": "AGPL", None: "GPL"}
 
+# `Apache-2.0+`: this version or a later one (SPDX 2.3, annex D).
+_OR_LATER = re.compile(r"([a-z0-9][a-z0-9.-]*)\+(?=[\s()]|$)", re.IGNORECASE)
+
 _MAX_CHARACTERS = 500
 """The name of a licence, or an expression, is shorter; a longer text is the licence itself."""
 
@@ -143,6 +146,11 @@ def family_of(name: str) -> str:
     return base if base.lower() in families() else name
 
 
+def _without_or_later(match: re.Match[str]) -> str:
+    """An identifier without its `+`. Not `GPL-2.0+` and its like, which have names of their own."""
+    return identifiers().get(match[1].lower(), match[0])
+
+
 @functools.lru_cache(maxsize=10_000)
 def parse(text: str) -> Any | None:
     """An SPDX expression from what a source calls its licence.
@@ -152,6 +160,8 @@ def parse(text: str) -> Any | None:
         spellings of Apache, BSD, Creative Commons (in Chinese too), GNU, MIT, Mozilla and Mulan
         licences, or the address of a Creative Commons licence.
 
+    `Apache-2.0+` is `Apache-2.0`, which who takes the text may choose.
+
     Returns:
       A tree of `license_expression`, the name of a family as a text (`CC-BY`: the version is not
       said), or None when it is not known what is meant.
@@ -160,10 +170,10 @@ def parse(text: str) -> Any | None:
     if len(plain) > _MAX_CHARACTERS:
         return None
     lower = plain.lower().rstrip(".")
-    name = _SPELLINGS.get(lower) or _by_rule(lower) or lower
+    name = _SPELLINGS.get(lower) or _by_rule(lower) or _by_rule(lower.removesuffix("+")) or lower
     if name.lower() in families():
         return families()[name.lower()]
-    expression = identifiers().get(name.lower(), plain)
+    expression = identifiers().get(name.lower()) or _OR_LATER.sub(_without_or_later, plain)
     try:
         tree = licensing().parse(expression, validate=True, strict=True)
     except (ExpressionError, ExpressionParseError):

@@ -144,6 +144,10 @@ def over_the_defaults(rule: str, values: dict) -> dict:
      "max_short_lines is None"),
     ("fineweb", {"en": {"short_line_length": 20, "max_short_lines": None}}, "en.short_line_length",
      "max_short_lines is None"),
+    ("fineweb", {"paper": {"short_line_length": 20}}, "paper.short_line_length",
+     "preset is 'datatrove'"),
+    ("fineweb", {"preset": "paper", "en": {"short_line_length": 20}}, "en.short_line_length",
+     "preset is 'paper'"),
     ("gopher_quality", {"zh": {"min_stop_words": None, "stop_words": ["的"]}}, "zh.stop_words",
      "min_stop_words is None"),
     ("gopher_quality", {"en": {"min_stop_words": None, "stop_words": ["the"]}}, "en.stop_words",
@@ -165,6 +169,7 @@ def test_what_serves_a_threshold_that_is_off_is_an_error(rule, values, field, re
 @pytest.mark.parametrize("rule, values", [
     ("fineweb", {"zh": {"short_line_length": 20, "max_short_lines": 0.6}}),
     ("fineweb", {"en": {"short_line_length": 20}}),
+    ("fineweb", {"preset": "paper", "paper": {"short_line_length": 20}}),
     ("gopher_quality", {"zh": {"min_stop_words": None}, "en": {"min_stop_words": None}}),
     ("ngram_repetition", {"zh": {"max_repeated": 1.0}, "en": {"window": 9}}),
     ("entropy", {"zh": {"min_bits": None, "min_characters": 9}}),

@@ -194,6 +194,19 @@ def naive_fineweb(text):
     return None
 
 
+def naive_fineweb_paper(text):
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines:
+        return "empty"
+    if sum(1 for line in lines if line[-1] in SENTENCE_ENDS) / len(lines) <= 0.12:
+        return "few lines end with a mark"
+    if sum(1 for line in lines if len(line) < 30) / len(lines) >= 0.67:
+        return "short lines"
+    if copies(lines)[1] / len(text.replace("\n", "")) >= 0.1:
+        return "duplicate line characters"
+    return None
+
+
 def test_gopher_quality_on_generated_documents():
     expected = [naive_gopher_quality(generated(seed)) for seed in SEEDS]
     assert [reason("gopher_quality", generated(seed)) for seed in SEEDS] == expected
@@ -233,3 +246,34 @@ def test_fineweb_on_generated_documents():
     expected = [naive_fineweb(generated(seed)) for seed in SEEDS]
     assert [reason("fineweb", generated(seed)) for seed in SEEDS] == expected
     assert len(set(expected)) >= 4, Counter(expected)
+
+
+def test_fineweb_of_the_paper():
+    section = tables.FineWebConfig(preset="paper")
+    expected = [naive_fineweb_paper(generated(seed)) for seed in SEEDS]
+    assert [reason("fineweb", generated(seed), fineweb=section) for seed in SEEDS] == expected
+    assert len(set(expected)) >= 4, Counter(expected)
+    assert expected != [naive_fineweb(generated(seed)) for seed in SEEDS]
+
+
+@pytest.mark.parametrize("text, reasons", [
+    # 3 of 25 lines end with a mark: 0.12. 67 of 100 lines have 29 or 30 characters. 10 characters
+    # of 100 in a line seen before. All lines end with a mark but for the first document's.
+    ("\n".join(["x" * 39 + "."] + ["y" * 38 + f"{i:02d}" for i in range(22)] + ["z" * 39 + "."]
+               + ["u" * 39 + "."]), (None, "few lines end with a mark")),
+    ("\n".join(f"a {i:02d} b c d e f g h i j k l m." for i in range(67)) + "\n"
+     + "\n".join(f"a {i:02d} b c d e f g h i j k l m nn." for i in range(33)),
+     (None, "short lines")),
+    ("\n".join(f"a {i:02d} b c d e f g h i j k l mm." for i in range(67)) + "\n"
+     + "\n".join(f"a {i:02d} b c d e f g h i j k l m nn." for i in range(33)), (None, None)),
+    ("a b c d e.\n" + " ".join("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN") + ".\na b c d e.",
+     ("duplicate line characters", "duplicate line characters")),
+    ("a b c d e.\n" + " ".join("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO") + ".\na b c d e.",
+     ("duplicate line characters", None)),
+])
+def test_at_the_thresholds_of_fineweb(text, reasons):
+    """By datatrove's rules without the one on line feeds, and by the paper's."""
+    for preset, expected in zip(("datatrove", "paper"), reasons, strict=True):
+        section = tables.FineWebConfig(preset=preset, en=tables.FineWebTable(
+            max_newlines_per_word=None if preset == "datatrove" else 0.3))
+        assert reason("fineweb", text, fineweb=section) == expected
