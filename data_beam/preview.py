@@ -34,12 +34,13 @@ def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAGE
     beginning, rules = start.check(recipe, output, stages, replace)
     listing = beginning.listing
     rules = rules or make_rules(recipe)
-    print(_plan(recipe, beginning, rules, output))
+    print(_plan(recipe, beginning, rules, output, stages))
     print()
     decided: Counter[str] = Counter()
     seen: dict[str, str] = {}
     number = 0
-    for name, end, steps in _preview(recipe, listing, rules, seen):
+    decides = ledger.STAGES[:max(map(ledger.STAGES.index, stages)) + 1]
+    for name, end, steps in _preview(recipe, listing, rules, seen, decides):
         number += 1
         decided[end] += 1
         print(f"{number:4d}  {name}\n      {' > '.join(steps)}")
@@ -47,11 +48,14 @@ def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAGE
     print(f"of {number} documents:")
     for end, count in sorted(decided.items(), key=lambda item: (item[0] != "kept", -item[1])):
         print(f"  {count:4d}  {end}")
-    print("near copies are found among all documents only, in a real run")
+    if "dedup" in decides:
+        print("near copies are found among all documents only, in a real run")
+    else:
+        print(f"after {decides[-1]}, the last stage of this run")
 
 
 def _plan(recipe: RecipeConfig, beginning: start.Start, rules: Sequence[Rule],
-          output: str) -> str:
+          output: str, stages: Sequence[str]) -> str:
     lines = [f"plan for {output}", "  sources:"]
     for source in recipe.sources:
         of_source = [file for file in beginning.listing if file.source == source.name]
@@ -68,8 +72,10 @@ def _plan(recipe: RecipeConfig, beginning: start.Start, rules: Sequence[Rule],
     what = {"filter": ", ".join(rule.stage for rule in rules), "report": "report.html, report.json"}
     for stage in ledger.STAGES:
         text = what.get(stage, ", ".join(ledger.SECTIONS[stage]))
-        lines.append(f"    {stage}{' (done before)' if stage in beginning.done else ''}: {text}")
-        if stage == "filter":
+        note = " (done before)" if stage in beginning.done else \
+            "" if stage in stages else " (not in this run)"
+        lines.append(f"    {stage}{note}: {text}")
+        if stage == "filter" and stage in stages:
             lines += [f"      {note}" for rule in rules if isinstance(rule, DecontaminateRule)
                       for note in rule.notes()]
     lines.append(f"  {recipe.shards} shards of each kind of output")
@@ -97,8 +103,9 @@ def _records(recipe: RecipeConfig, listing: Sequence[File]
 
 
 def _preview(recipe: RecipeConfig, listing: Sequence[File], rules: list[Rule],
-             seen: dict[str, str]) -> Iterator[tuple[str, str, list[str]]]:
-    """For each document its name, its end and the decision of each stage until then."""
+             seen: dict[str, str], stages: Sequence[str]
+             ) -> Iterator[tuple[str, str, list[str]]]:
+    """For each document its name, its end and the decision of each of the stages until then."""
     for item in _records(recipe, listing):
         origin = item.origin
         name = f"{origin.source} {origin.path}" + (
@@ -109,11 +116,11 @@ def _preview(recipe: RecipeConfig, listing: Sequence[File], rules: list[Rule],
             steps.append(f"extract: {len(outcome.text):,} characters"
                          + (f" ({', '.join(outcome.transforms)})" if outcome.transforms else ""))
             document = outcome
-            for stage, outcome in judge(document, rules):
+            for stage, outcome in judge(document, rules if "filter" in stages else []):
                 if isinstance(outcome, Document):
                     steps.append(stage + _changes(document, outcome))
                     document = outcome
-        if isinstance(outcome, Document):
+        if isinstance(outcome, Document) and "dedup" in stages:
             first = seen.setdefault(outcome.sha256, name)
             if first != name:
                 outcome = Dropped(origin, "dedup", "exact duplicate", f"same text as {first}")

@@ -98,7 +98,9 @@ class Progress:
         text = f"{self._stage} {fraction:4.0%}, {read}{documents:,} documents; " \
                f"{elapsed:.0f} s"
         if 0.02 < fraction < 1 and elapsed > 2:
-            text += f", about {elapsed / fraction - elapsed:.0f} s left"
+            left = round(elapsed / fraction - elapsed)
+            # The last bytes read may hold most of the text: 60 million empty lines in one chunk.
+            text += f", about {left} s left" if left else ""
         return text
 
     def _show(self) -> None:

@@ -587,6 +587,20 @@ def test_a_dry_run_shows_each_decision_and_writes_nothing(made, tmp_path, capsys
                      shown)
 
 
+def test_a_dry_run_of_some_stages_shows_no_others(made, tmp_path, capsys):
+    recipe, _, _ = made
+    preview.show(recipe, str(tmp_path / "out"), stages=("extract",))
+    shown = capsys.readouterr().out
+    assert "    extract: sources" in shown and "    filter (not in this run): " in shown
+    assert re.search(r"menu.html\n      read > extract: [^>]* > kept\n", shown)
+    assert "dropped by filter" not in shown and "dropped by dedup" not in shown
+    assert "dead letter by read: binary content" in shown
+    assert shown.endswith("\nafter extract, the last stage of this run\n")
+    preview.show(recipe, str(tmp_path / "out"), stages=("extract", "filter"))
+    shown = capsys.readouterr().out
+    assert "dropped by filter: short lines" in shown and "dropped by dedup" not in shown
+
+
 def write_config(tmp_path: Path, raw: Path) -> Path:
     config = tmp_path / "recipe.py"
     config.write_text(

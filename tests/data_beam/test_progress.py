@@ -19,6 +19,17 @@ def test_the_line_adds_up_what_the_workers_have_done(tmp_path):
     assert stream.getvalue().count("\n") == 1  # no terminal: no line is rewritten
 
 
+def test_how_long_it_may_take(tmp_path):
+    """In proportion to what is done; nothing is said where that is no time at all."""
+    for done, told in ((250, "25%, 1 documents; 100 s, about 300 s left"),
+                       (10, "1%, 1 documents; 100 s"),
+                       (999, "100%, 1 documents; 100 s"), (1000, "100%, 1 documents; 100 s")):
+        (tmp_path / "a.json").write_text(json.dumps({"files": 0, "bytes": done, "documents": 1}))
+        progress = Progress("extract", tmp_path, "bytes", 1000, io.StringIO())
+        progress._started -= 100
+        assert progress.line().split(maxsplit=1)[1] == told
+
+
 def test_the_table_shows_the_conservation_law():
     counts = {"domain": "general", "read": 1234, "kept": 1200, "augmented": 0,
               "dropped": {"filter": {"too short": 30}},
