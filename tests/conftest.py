@@ -5,8 +5,14 @@ number of devices sets XLA_FLAGS for its own process.
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
+
+# A shell without job control starts what it puts in the background with Ctrl-C ignored, and so
+# would be the commands that tests interrupt.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = " ".join(
