@@ -2,6 +2,7 @@
 
 import functools
 import unicodedata
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
@@ -23,18 +24,29 @@ def _is_mark() -> np.ndarray:
                        _PLANES)
 
 
-def _stream_safe(text: str) -> str:
-    """The text with U+034F behind each 30th mark of a run."""
+def places_of_marks(text: str) -> np.ndarray:
+    """Indices of the marks that have an order among others: [marks] int."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    marks = np.flatnonzero(_is_mark()[np.minimum(codes, _PLANES - 1)])
+    return np.flatnonzero(_is_mark()[np.minimum(codes, _PLANES - 1)])
+
+
+def parted(text: str, places: Iterable[int]) -> str:
+    """The text with U+034F before each of the places, which ascend."""
+    cuts = list(places)
+    return _JOINER.join(text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True))
+
+
+def stream_safe(text: str) -> str:
+    """The text with U+034F behind each 30th mark of a run, for a library that normalises it."""
+    if text.isascii():
+        return text
+    marks = places_of_marks(text)
     if not (marks[MOST_MARKS:] - marks[:-MOST_MARKS] == MOST_MARKS).any():
         return text
     number = np.arange(len(marks))
     first = np.concatenate([[True], np.diff(marks) > 1])  # of its run
     in_run = number - np.maximum.accumulate(np.where(first, number, 0))
-    cuts = marks[(in_run > 0) & (in_run % MOST_MARKS == 0)]
-    pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    return _JOINER.join(pieces)
+    return parted(text, marks[(in_run > 0) & (in_run % MOST_MARKS == 0)])
 
 
 def normalize(form: Form, text: str) -> str:
@@ -44,4 +56,4 @@ def normalize(form: Form, text: str) -> str:
     their number: ten seconds for 100,000. So runs of more than 30 are parted by U+034F before, as
     in the Stream-Safe Text Format.
     """
-    return text if text.isascii() else unicodedata.normalize(form, _stream_safe(text))
+    return unicodedata.normalize(form, stream_safe(text))

@@ -1,4 +1,4 @@
-"""Repairs: mojibake, control and zero-width characters, line ends, normalisation, whitespace."""
+"""Repairs: mojibake, control and zero-width characters, line ends, normal forms, whitespace."""
 
 import re
 
@@ -10,10 +10,14 @@ from data_beam.clean.normal_form import normalize
 # someone's choice (and が must not become か), so those fixes are off; NFC is done below.
 _FTFY = ftfy.TextFixerConfig(
     unescape_html=False, fix_encoding=True, fix_c1_controls=True, fix_surrogates=True,
-    remove_terminal_escapes=True, fix_latin_ligatures=False, fix_character_width=False,
+    remove_terminal_escapes=False, fix_latin_ligatures=False, fix_character_width=False,
     uncurl_quotes=False, fix_line_breaks=False, remove_control_chars=False, normalization=None,
     explain=False)
 
+# Control sequences (colours), strings (links, titles) to their end in the line, and character sets,
+# of ECMA-48 (sections 5.4 and 5.6) and xterm. Other pairs of ESC and a character may be damage.
+_TERMINAL_ESCAPE = re.compile(
+    r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)|[()][AB0-2]|[=>])")
 # Zero-width space, word joiner, byte order mark and soft hyphen carry no text. ZWJ, ZWNJ and the
 # direction marks (U+200C to U+200F) do, in Persian, Indic scripts and emoji.
 _INVISIBLE = re.compile("[\u200b\u2060\ufeff\u00ad]")
@@ -32,17 +36,18 @@ def clean_code(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _without_mojibake(text: str) -> str:
-    """ftfy looks at one line after the other; those in ASCII have nothing for it but escapes."""
-    return "\n".join(line if line.isascii() and "\x1b" not in line else ftfy.fix_text(line, _FTFY)
+    """ftfy looks at one line after the other; those in ASCII have nothing for it."""
+    return "\n".join(line if line.isascii() else ftfy.fix_text(line, _FTFY)
                      for line in text.split("\n"))
 
 
 def clean_prose(text: str, fix_mojibake: bool, normalization: str) -> tuple[str, tuple[str, ...]]:
     """Repaired prose and the names of the repairs that changed it, in order.
 
-    Mojibake is repaired (ftfy); line ends become LF; control and zero-width characters go;
-    Unicode is put into `normalization` (`NFC`, `NFKC` or `none`); trailing spaces and runs of blank
-    lines are trimmed. Good text passes unchanged but for whitespace, and for what NFKC makes plain.
+    Terminals' escape sequences go; mojibake is repaired (ftfy); line ends become LF; control and
+    zero-width characters go; Unicode is put into `normalization` (`NFC`, `NFKC` or `none`);
+    trailing spaces and runs of blank lines are trimmed. Good text passes unchanged but for
+    whitespace, and for what NFKC makes plain.
     """
     changed: list[str] = []
 
@@ -52,6 +57,8 @@ def clean_prose(text: str, fix_mojibake: bool, normalization: str) -> tuple[str,
             changed.append(name)
             text = result
 
+    if "\x1b" in text:
+        step("terminal_escapes", _TERMINAL_ESCAPE.sub("", text))
     if fix_mojibake and not text.isascii():  # first: a C1 "line end" may be half a character
         step("mojibake", _without_mojibake(text))
     step("line_ends", _LINE_END.sub("\n", text))

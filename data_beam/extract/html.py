@@ -9,7 +9,7 @@ import numpy as np
 from resiliparse.extract.html2text import extract_plain_text
 
 from data_beam.config import ExtractConfig
-from data_beam.extract import boilerplate, html_names
+from data_beam.extract import boilerplate, html_names, marked_up_marks
 from data_beam.extract.errors import ExtractionError
 
 # Noncharacters of Unicode stand around the text of links on its way through the extractor.
@@ -144,9 +144,10 @@ def _trafilatura(page: str, config: ExtractConfig,
         f"contains(concat(' ', normalize-space(@{attribute}), ' '), ' {name} ')"
         for attribute in ("class", "id") for name in names) + "]"
     try:
-        text = trafilatura.extract(
-            page, output_format="txt", include_comments=config.comments, include_tables=True,
-            deduplicate=False, with_metadata=False, prune_xpath=[skip] if names else None)
+        text = trafilatura.extract(  # which puts marks into order
+            marked_up_marks.apart(page), output_format="txt", include_comments=config.comments,
+            include_tables=True, deduplicate=False, with_metadata=False,
+            prune_xpath=[skip] if names else None)
     except (ValueError, RecursionError, AssertionError) as error:
         raise ExtractionError("trafilatura failed", f"{type(error).__name__}: {error}") from error
     return text or "", ("extract:html/trafilatura",)

@@ -4,6 +4,7 @@ import ast
 import inspect
 import warnings
 
+from data_beam.clean.normal_form import stream_safe
 from data_beam.extract.errors import ExtractionError
 
 _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -38,7 +39,7 @@ def docstrings(source: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in other people's strings
-            tree = ast.parse(source)
+            tree = ast.parse(stream_safe(source))  # which normalises names
         module = ast.get_docstring(tree)
         entries = _entries(tree, "")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

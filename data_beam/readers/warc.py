@@ -145,7 +145,9 @@ def _document(reading: Reading, number: int, kind: str, headers: dict[str, str],
     body: bytes | None = block
     try:
         if kind == "response":
-            if not declared.lower().startswith("application/http"):
+            # A writer may leave its type out; the block says what it is.
+            if not declared.lower().startswith("application/http") and (
+                    declared or not block.startswith(b"HTTP/")):
                 return reading.dropped(number, "not html", declared[:80] or "no HTTP")
             response = http.parse_response(block)
             if response.status != 200:
@@ -153,10 +155,12 @@ def _document(reading: Reading, number: int, kind: str, headers: dict[str, str],
             declared = response.headers.get("content-type", "")
         media_type, charset = http.media_type(declared)
         media_type = headers.get("warc-identified-payload-type", media_type).lower()
-        if media_type not in http.HTML_TYPES:
-            return reading.dropped(number, "not html", media_type[:80] or "no media type")
+        if media_type and media_type not in http.HTML_TYPES:
+            return reading.dropped(number, "not html", media_type[:80])
         if kind == "response":
             body = http.decoded_body(response, reading.limit)
+        if not media_type and body and body.strip() and not http.begins_as_html(body):
+            return reading.dropped(number, "not html", "no Content-Type")
     except http.BadResponse as error:
         return reading.dead(number, error.reason, error.detail)
     if body is None:

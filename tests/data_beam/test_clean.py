@@ -1,5 +1,6 @@
 """Repairs of text, its language, and the rules that drop it."""
 
+import time
 import unicodedata
 
 import pytest
@@ -179,3 +180,27 @@ def test_longer_runs_are_parted(marks, parts):
 
 def test_no_marks_beyond_the_planes_that_are_looked_at():
     assert not any(unicodedata.combining(chr(code)) for code in range(0x20000, 0x110000))
+
+
+@pytest.mark.parametrize("escaped, plain", [
+    ("\x1b[31mred\x1b[0m and \x1b[1;38;5;200mbold\x1b[m", "red and bold"),
+    ("\x1b[2K\x1b[?25l50 %\x1b[1A", "50 %"), ("茶\x1b[32m的\x1b[0m历史", "茶的历史"),
+    ("\x1b]8;;http://e.org\x07link\x1b]8;;\x07", "link"),
+    ("\x1b]0;title\x1b\\text", "text"), ("\x1b(Bline\x1b=", "line"),
+    ("\x1bP1;2q#0\x1b\\picture", "picture"),
+    ("[31m and ]8;; are no escapes", "[31m and ]8;; are no escapes"),
+    ("a stray \x1bescape", "a stray escape"), ("\x1b]no end\nnext line", "]no end\nnext line"),
+    ("\x1b[31", "[31"),
+])
+@pytest.mark.parametrize("fix_mojibake", [True, False])
+def test_escape_sequences_of_terminals_go(escaped, plain, fix_mojibake):
+    text, changed = clean_prose(escaped, fix_mojibake, "NFC")
+    assert text == plain
+    assert ("terminal_escapes" in changed) == (escaped.replace("\x1b", "") != plain)
+
+
+@pytest.mark.parametrize("piece", ["\x1b[", "\x1b]", "\x1b]a", "\x1b[1", "\x1b[ ", "\x1bP\x1b]"])
+def test_escape_sequences_take_linear_time(piece):
+    begin = time.process_time()
+    clean_prose(piece * 500_000, True, "NFC")
+    assert time.process_time() - begin < 20

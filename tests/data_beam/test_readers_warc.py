@@ -69,6 +69,32 @@ def test_pages_and_texts_come_out_and_other_records_are_counted_or_no_documents(
     assert items[1].detail == "404" and items[2].detail == "application/pdf"
 
 
+def test_a_record_that_does_not_say_that_it_is_a_response_may_be_one(tmp_path):
+    page = response(PAGE.encode()).replace(
+        b"Content-Type: application/http; msgtype=response\r\n", b"")
+    assert page.count(b"Content-Type") == 1
+    none, = read(tmp_path, record("response", b"1 2 3"))
+    assert (none.reason, none.detail) == ("not html", "no HTTP")
+    assert ends(read(tmp_path, page)) == [("Record", 1, PAGE)]
+
+
+@pytest.mark.parametrize("body, is_page", [
+    (PAGE.encode(), True), (b"\r\n <!DOCTYPE html><p>x", True),
+    (b"\xef\xbb\xbf<HTML lang=zh>x", True),
+    (gzip.compress(PAGE.encode()), True), (b"<!-- a --><p>x", True), (b"<br>x", True),
+    (b"<bread>x", False), (b"%PDF-1.7 <html>", False), (b"{}", False),
+    (b"<?xml version='1.0'?>", False),
+    (b"x <html>", False), (b"<html", False)])
+def test_a_response_without_a_media_type_is_a_page_where_it_begins_as_one(tmp_path, body, is_page):
+    http = "Content-Encoding: gzip\r\n" if body.startswith(b"\x1f") else ""
+    untyped = response(body, http=http).replace(b"Content-Type: text/html; charset=utf-8\r\n", b"")
+    length = len(untyped.split(b"\r\n\r\n", 1)[1]) - 4
+    untyped = untyped.replace(b"Content-Length: %d" % (length + 40), b"Content-Length: %d" % length)
+    item, = read(tmp_path, untyped)
+    assert isinstance(item, Record) == is_page
+    assert is_page or (item.reason, item.detail) == ("not html", "no Content-Type")
+
+
 def test_the_charset_of_the_http_header_comes_first(tmp_path):
     page = '<meta charset="windows-1251"><p>Привет</p>'  # which decodes the same bytes to others
     item, = read(tmp_path, response(
