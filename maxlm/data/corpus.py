@@ -171,13 +171,14 @@ class TokenCorpus:
         self.dtype = token_dtype(manifest.vocab_size)
 
     @classmethod
-    def open(cls, path: str | Path, split: str, field: str = "config.data.tokens") -> "TokenCorpus":
+    def open(cls, path: str | Path, split: str, field: str = "config.data.tokens",
+             split_field: str = "config.data.split") -> "TokenCorpus":
         """Reads the manifest of a split and checks that its files are there in full length.
 
         Args:
           path: directory of `data_beam.tokenize`.
           split: one of SPLITS.
-          field: what the user set, for messages.
+          field, split_field: where the user set the two, for messages.
 
         Raises:
           ConfigError: no such directory or split, or an incomplete one.
@@ -192,7 +193,7 @@ class TokenCorpus:
             whole = sorted(p.parent.name for p in path.glob(f"*/{MANIFEST}"))
             if not whole:
                 raise ConfigError(f"{field}: {str(path)!r} holds no finished split; {make}")
-            raise ConfigError(f"{field}: {str(path)!r} has no finished split {split!r}; "
+            raise ConfigError(f"{split_field}: {str(path)!r} has no finished split {split!r}; "
                               f"{suggestion(split, whole)}")
         try:
             manifest = Manifest.from_json(file.read_text(encoding="utf-8"))

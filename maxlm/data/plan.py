@@ -276,7 +276,7 @@ class EvaluationPlan(_Rows):
     """
 
     def __init__(self, data: DataConfig, split: str, batches: int):
-        chosen = choose_sources(data, split, skip_empty=True)
+        chosen = choose_sources(data, split, skip_empty=True, split_field="config.evals.split")
         tokens = sum(c.entry.tokens for c in chosen)
         super().__init__(data, 0, [
             dataclasses.replace(c, weight=Fraction(c.entry.tokens, tokens)) for c in chosen])

@@ -42,12 +42,14 @@ class ChosenSource:
     """What the user set, for messages."""
 
 
-def choose_sources(data: DataConfig, split: str, *, skip_empty: bool = False) -> list[ChosenSource]:
+def choose_sources(data: DataConfig, split: str, *, skip_empty: bool = False,
+                   split_field: str = "config.data.split") -> list[ChosenSource]:
     """The sources of the configuration that hold tokens, in its order.
 
     Args:
       data: the section of the configuration.
       split: which split of the corpora.
+      split_field: where the user set it, for messages.
       skip_empty: leave entries without a token in this split out, as long as one has some.
 
     Raises:
@@ -61,7 +63,7 @@ def choose_sources(data: DataConfig, split: str, *, skip_empty: bool = False) ->
         single = isinstance(data.tokens, str)
         field = "config.data.tokens" if single else f"config.data.tokens[{number}]"
         if entry.path not in corpora:
-            corpora[entry.path] = TokenCorpus.open(entry.path, split, field)
+            corpora[entry.path] = TokenCorpus.open(entry.path, split, field, split_field)
         corpus = corpora[entry.path]
         first = next(iter(corpora.values()))
         if corpus.tokenizer_sha256 != first.tokenizer_sha256:

@@ -125,11 +125,15 @@ class Reader:
         """
         directory = self.directory / str(step)
         try:
-            expected = json.loads((directory / LISTING).read_text(encoding="utf-8"))
+            listing = json.loads((directory / LISTING).read_text(encoding="utf-8"))
+            expected = {name: (int(size), str(checksum))
+                        for name, (size, checksum) in listing.items()}
         except FileNotFoundError:
             return f"file {LISTING} is missing"
-        except ValueError:
+        except json.JSONDecodeError:
             return f"file {LISTING} is not valid JSON"
+        except (AttributeError, TypeError, ValueError):
+            return f"file {LISTING} is no list of files"
         sizes = file_sizes(directory)
         for name, (size, _) in expected.items():
             if name not in sizes:

@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import logging
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -76,6 +77,7 @@ class Checkpointer:
         self._last_save_time = time.monotonic()
         self._closed = False
         _leave_out_what_is_told_elsewhere()
+        self._remove_unfinished()
         with self._reporting_failure():
             self._manager = ocp.CheckpointManager(
                 self._directory,
@@ -83,13 +85,23 @@ class Checkpointer:
                                "meta": ocp.JsonCheckpointHandler()},
                 options=ocp.CheckpointManagerOptions(
                     max_to_keep=config.keep,
-                    cleanup_tmp_directories=True,
                     enable_async_checkpointing=True,
                     async_options=ocp.AsyncOptions(
                         timeout_secs=SAVE_TIMEOUT_SECONDS,
                         post_finalization_callback=self._list_files),
                 ),
             )
+
+    def _unfinished(self) -> Iterator[Path]:
+        """Directories of saves that are under way or were killed."""
+        return self._directory.glob(f"*{ocp.path.step.TMP_DIR_SUFFIX}*")
+
+    def _remove_unfinished(self) -> None:
+        """Not left to Orbax, which does it in a thread that nothing waits for: a command that ends
+        soon, for a mistake in its config, would end with that thread's traceback."""
+        if jax.process_index() == 0:
+            for directory in self._unfinished():
+                shutil.rmtree(directory)
 
     def steps(self) -> list[int]:
         """Steps with a whole checkpoint, ascending."""
@@ -137,7 +149,7 @@ class Checkpointer:
         """
         if jax.process_index() != 0:
             return
-        for directory in self._directory.glob(f"*{ocp.path.step.TMP_DIR_SUFFIX}*"):
+        for directory in self._unfinished():
             write_listing(directory)
 
     def close(self) -> None:

@@ -295,7 +295,8 @@ MISTAKES = [
     ({"data__tokens": "/no/such/place"}, "config.data.tokens: no directory '/no/such/place'"),
     ({"data__tokens": ""}, "config.data.tokens: must be set to a directory"),
     ({"data__split": "trian"}, "no finished split 'trian'; did you mean 'train'?"),
-    ({"evals__split": "test"}, "no finished split 'test'"),
+    ({"data__split": "trian"}, "config.data.split: "),
+    ({"evals__split": "test"}, "config.evals.split: "),
     ({"data__batch_size": 12},
      "config.data.batch_size: 12 rows do not divide over data 8 x fsdp 1"),
     ({"parallel__fsdp": 3}, "config.parallel.data: 8 devices cannot be divided"),
@@ -313,6 +314,17 @@ def test_mistakes_in_settings_are_one_line(tmp_path, monkeypatch, capfd, setting
     assert len(errors.splitlines()) == 1, errors
     assert errors.startswith("error: ") and words in errors
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+@pytest.mark.parametrize("times", range(3))
+def test_a_mistake_is_one_line_of_the_process_too(tmp_path, times):
+    """Nothing that the command began in the background tells of its end."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "maxlm.train",
+         *runs.arguments(tmp_path / "run", data__tokens="/no/such/place")],
+        cwd=runs.REPOSITORY, capture_output=True, text=True, timeout=SPENT)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert len(ended.stderr.splitlines()) == 1, ended.stderr
 
 
 @pytest.mark.parametrize(("argv", "words"), [

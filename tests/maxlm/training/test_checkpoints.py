@@ -2,11 +2,13 @@
 
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import orbax.checkpoint as ocp
 import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
@@ -114,10 +116,19 @@ def files(workdir: Path, step: int) -> list[Path]:
             directory / "meta" / "metadata", directory / "checksums.json"]
 
 
+def replaced(by: str) -> Callable[[Path], None]:
+    def harm(file: Path) -> None:
+        file.write_text(by)
+    return harm
+
+
 @pytest.mark.parametrize(("number", "harm", "words"), [
     (0, truncate, "bytes instead of"), (0, flip, "has changed"), (0, Path.unlink, "is missing"),
     (1, truncate, "bytes instead of"), (2, flip, "has changed"), (3, truncate, "not valid JSON"),
-    (3, Path.unlink, "checksums.json is missing")])
+    (3, Path.unlink, "checksums.json is missing"), (3, replaced("[]"), "no list of files"),
+    (3, replaced('{"a": 1}'), "no list of files"),
+    (3, replaced('{"a": ["x"]}'), "no list of files"),
+    (3, replaced('{"a": [{}, ""]}'), "no list of files")])
 def test_a_damaged_file_is_named_and_the_checkpoint_before_is_used(tmp_path, number, harm, words):
     save(tmp_path, 1, 2)
     file = files(tmp_path, 2)[number]
@@ -131,6 +142,16 @@ def test_a_damaged_file_is_named_and_the_checkpoint_before_is_used(tmp_path, num
     assert (tmp_path / "damaged_checkpoints" / "2").is_dir()
     save(tmp_path, 2)  # its place is free for the run that goes on
     assert newest(tmp_path)[0][0] == 2
+
+
+def test_what_a_killed_save_left_is_gone_at_once(tmp_path):
+    save(tmp_path, 1)
+    left = tmp_path / "checkpoints" / f"2{ocp.path.step.TMP_DIR_SUFFIX}123"
+    (left / "state").mkdir(parents=True)
+    (left / "state" / "part").write_bytes(b"x")
+    with Checkpointer(tmp_path, CheckpointConfig()) as checkpointer:
+        assert not left.exists()
+        assert checkpointer.steps() == [1]
 
 
 def test_processes_share_the_files_of_a_checkpoint(tmp_path):
