@@ -187,11 +187,15 @@ def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
         return extract(plain, html_names.values(plain))
 
     values = html_names.values(page)
+    telling = _telling(values, config)
+    plain = html_names.without_anchors(page, telling)
+    if plain != page:
+        page, values = plain, html_names.values(plain)
     found = extract(page, values)
     least = len(found[0])
     # What has two thirds of the text and was left out is twice as long as the rest; without the
     # spaces, which are not counted here and are up to a quarter of it, 1.5 times.
-    elements = html_names.large(page, _telling(values, config), int(least * 1.5))
+    elements = html_names.large(page, telling, int(least * 1.5))
     # Seldom it is for names that little was found: one extraction tells, and two or more how much
     # of the text each element has.
     again = without_names(elements) if elements else found
@@ -209,7 +213,8 @@ def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     the extractor's own rules: resiliparse's, which DCLM (Li et al. 2024, arXiv 2406.11794) found
     as good for training as trafilatura's at an eighth of the cost, or trafilatura's (Barbaresi
     2021). On top of them come the rules of `ExtractConfig`. An element that holds most of the text
-    outside links (`html_names.MOST`) is never left out for its class or id.
+    outside links (`html_names.MOST`) is never left out for its class or id, nor is a heading or a
+    section for an id that is the heading's address.
 
     Returns:
       The text, and the names of what was done.

@@ -76,6 +76,16 @@ _HIDDEN = re.compile(r"(?i)\b(?:hidden|invisible|display-none)\b")
 _LINK_OR_TAG = re.compile(r"<(?:[aA]\b[^<]*</[aA]>|[^<>]*>)")
 _COMMENT = re.compile(r"(?i)comment|disqus|pinglun")
 _H1 = re.compile(r"(?i)<h1\b")
+# What has an id to be linked to: a heading, or a section that begins with one.
+_ID = re.compile(r"""id=["']?([^"'<>\s]+)""")
+_ID_IN_CAPITALS = re.compile(r"""ID=["']?([^"'<>\s]+)""")
+_ANCHOR = re.compile(
+    r"""(<(?:h[1-6]|section|div)\b[^<>]*?\s)id=["']?([^"'<>\s]+)["']?"""
+    r"""([^<>]*>(?:\s*<span\b[^<>]*></span>)*\s*(<h[1-6]\b[^<>]*>)?)""", re.IGNORECASE)
+_IS_HEADING = re.compile(r"<[hH][1-6]")
+_HEADING_CHARACTERS = 1000
+_CLASS = re.compile(r"""(?i)\sclass=["']?([^"'<>]*)""")
+_SECTION_CLASSES = frozenset(("section", *(f"level{level}" for level in range(1, 7))))
 
 
 def values(page: str) -> set[str]:
@@ -108,6 +118,47 @@ def without_telling(value: str) -> str | None:
     kept = [name for name in names
             if name.lower() not in _NAMES and _TELLING.isdisjoint(_PARTS.findall(name.lower()))]
     return None if len(kept) == len(names) else " ".join(kept)
+
+
+def _is_of_a_heading(page: str, match: re.Match[str], name: str) -> bool:
+    """Whether the id that `_ANCHOR` found is the address of a heading."""
+    if _IS_HEADING.match(match[1]):
+        return True
+    if match[4] is None:
+        return False
+    end = page.find("</h", match.end(), match.end() + _HEADING_CHARACTERS)
+    heading = page[match.end():end] if end >= 0 else ""
+    if f'href="#{name}"' in heading:  # the paragraph sign of documentation
+        return True
+    classes = {one for value in _CLASS.findall(match[1] + match[3]) for one in value.split()}
+    words = _PARTS.findall(_LINK_OR_TAG.sub("", heading).lower())
+    return classes <= _SECTION_CLASSES and words == _PARTS.findall(name.lower()) \
+        and not _COMMENT.search(name)
+
+
+def without_anchors(page: str, telling: Mapping[str, str]) -> str:
+    """The page without ids that are addresses of headings, `<h2 id="footer">`: they tell what the
+    text is about. So do those of sections whose heading links to itself, as Sphinx makes them, or
+    is their id, as of docutils and pandoc; not of a section of comments with the heading Comments.
+
+    Args:
+      page: HTML.
+      telling: values of `id` for which elements may be left out; others stay.
+    """
+    if not telling:
+        return page
+    attributes = []
+    for found in (*_ID.finditer(page), *(_ID_IN_CAPITALS.finditer(page) if "ID=" in page else ())):
+        name = found[1]
+        if name not in telling:
+            continue
+        begin = page.rfind("<", max(0, found.start() - _TAG_CHARACTERS), found.start())
+        match = _ANCHOR.match(page, max(begin, 0))
+        if match and match.start(2) == found.start(1) and _is_of_a_heading(page, match, name):
+            attributes.append((match.end(1), match.start(3)))
+    begins, ends = zip(*sorted(attributes), strict=True) if attributes else ((), ())
+    return "".join(page[begin:end] for begin, end in zip((0, *ends), (*begins, len(page)),
+                                                         strict=True))
 
 
 def _end(page: str, tag: str, begin: int) -> int:

@@ -221,28 +221,40 @@ def read_all(path: str, limit: int) -> bytes | None:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """Line `number` (from 1) without its line end, or only its `size` where it passed the cap."""
+    """Line `number` (from 1) without its line end, or only its `size` where it passed the cap.
+
+    Where `cut`, the file was damaged behind it: it may not be all of the line.
+    """
 
     number: int
     content: bytes | None
     size: int
+    cut: bool = False
 
 
 def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Line]:
     """Splits at LF; memory stays near `limit` and time linear whatever a line's length.
 
-    A `DamagedFile` from `pieces` passes through; the unfinished line before it is not yielded.
+    Raises:
+      DamagedFile: from `pieces`; after what is there of the line before the damage.
     """
     parts: list[bytes] = []
     size, number = 0, 1
 
-    def finished() -> Line:
+    def finished(cut: bool = False) -> Line:
         content = b"".join(parts) if size <= limit else None
         if content is not None and content.endswith(b"\r"):
             content = content[:-1]
-        return Line(number, content, size)
+        return Line(number, content, size, cut)
 
-    for piece in pieces:
+    damage = None
+    while True:
+        try:
+            piece = next(pieces, None)
+        except DamagedFile as error:
+            damage, piece = error, None
+        if piece is None:
+            break
         start = 0
         while True:
             end = piece.find(b"\n", start)
@@ -258,4 +270,6 @@ def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Line]:
             parts.clear()
             size, number, start = 0, number + 1, end + 1
     if size:
-        yield finished()
+        yield finished(cut=damage is not None)
+    if damage is not None:
+        raise damage

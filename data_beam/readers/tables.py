@@ -22,6 +22,8 @@ def jsonl(reading: Reading) -> Iterator[Read]:
     empty = True
     for line in streams.lines(streams.chunks(reading.file.location, reading.at), reading.limit):
         if line.content is None:
+            if line.cut:
+                continue  # the file's dead letter is this line's too
             empty = False
             yield reading.too_large(line.number, line.size)
             continue
@@ -31,6 +33,8 @@ def jsonl(reading: Reading) -> Iterator[Read]:
         if not content.strip():
             continue
         empty = False
+        if line.cut and not _is_whole(content):
+            continue
         try:
             item = json_values.only(content.decode("utf-8"))
         except UnicodeDecodeError as error:
@@ -43,6 +47,14 @@ def jsonl(reading: Reading) -> Iterator[Read]:
         yield reading.from_item(line.number, item, content)
     if empty:
         yield reading.dropped(None, "empty file")
+
+
+def _is_whole(content: bytes) -> bool:
+    """Whether a line that may be cut is not: no beginning of an object or a text is JSON."""
+    try:
+        return isinstance(json_values.only(content.decode("utf-8")), (dict, str))
+    except (UnicodeDecodeError, json_values.Invalid):
+        return False
 
 
 def _text_or_bytes(data: bytes) -> str | bytes:

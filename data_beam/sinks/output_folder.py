@@ -216,4 +216,6 @@ def check_whole(output: str, sizes: Iterable[tuple[str, int | None]]) -> None:
         if name not in found or size not in (None, found[name]):
             what = "is missing" if name not in found else (
                 f"has {found[name]:,} bytes instead of {size:,}")
-            raise ConfigError(f"--output: {root}{name} {what}; remove {output} and run again")
+            fix = f"make it again: python -m data_beam.report --corpus={output}" if name in (
+                "report.html", "report.json") else f"remove {output} and run again"
+            raise ConfigError(f"--output: {root}{name} {what}; {fix}")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_beam.config import ExtractConfig
-from data_beam.extract import boilerplate, html
+from data_beam.extract import boilerplate, html, html_names
 from data_beam.extract.errors import ExtractionError
 
 ARTICLE = """<p>Tea was first drunk in China, and spread along the trade routes to the whole of
@@ -91,6 +91,57 @@ def test_a_page_is_not_left_out_for_the_name_of_its_section(extractor, name):
                     "<div class='footer'><p>Made with a documentation tool</p></div></body></html>")
             text = main_text(page, html=extractor)[0]
             assert body.strip() in text and "cheap pills" not in text
+
+
+def of_two_sections(section: str) -> str:
+    return (f"<body><main><h1>Tea</h1><section><h2>Keys</h2><p>{PROSE}</p></section>{section}"
+            f"<p>{CHINESE_PROSE}</p></section><section><h2>Values</h2><p>{PROSE}</p></section>"
+            "</main></body>")
+
+
+@pytest.mark.parametrize("extractor", ["resiliparse", "trafilatura"])
+@pytest.mark.parametrize("name", SECTION_IDS)
+def test_a_heading_is_not_left_out_for_its_id(extractor, name):
+    for tag in (f'h2 id="{name}"', f"h3 class='x' id='{name}' lang=en", f"H2 ID={name}"):
+        page = of_two_sections(f"<section><{tag}>Of the parts</{tag[:2]}>")
+        text = main_text(page, html=extractor)[0]
+        assert text == main_text(page.replace(name, "of-the-parts"), html=extractor)[0]
+        # In trafilatura's eyes no heading of so short a page belongs to its text.
+        assert "Of the parts" in text or extractor == "trafilatura"
+
+
+@pytest.mark.parametrize("extractor", ["resiliparse", "trafilatura"])
+@pytest.mark.parametrize("name", SECTION_IDS)
+def test_a_section_is_not_left_out_for_the_address_of_its_heading(extractor, name):
+    linked = f'Of the parts<a class="headerlink" href="#{name}" title="Permalink">¶</a>'
+    same = name.replace("-", " ").title()
+    for section in (f'<section id="{name}"><span id="x"></span><h2>{linked}</h2>',
+                    f'<div class="section" id="{name}">\n<h2>{linked}</h2>',
+                    *([f'<section id="{name}"><h2>{same}</h2>',
+                       f'<section id="{name}" class="level2"><h2>{same}</h2>'] * (
+                           name != "comments"))):
+        page = of_two_sections(section).replace("</section><section><h2>Values", "</div><section>"
+                                                "<h2>Values") if section.startswith("<div") else \
+            of_two_sections(section)
+        assert CHINESE_PROSE in main_text(page, html=extractor)[0], section
+
+
+@pytest.mark.parametrize("section", [
+    '<section id="comments"><h2>Comments</h2>', '<section id="footer"><h2>Contact</h2>',
+    '<section id="search" class="widget"><h2>Search</h2>', '<section id="sidebar">',
+    '<section id="footer"><p>Footer</p>'])
+def test_other_sections_are_left_out_for_their_ids(section):
+    assert CHINESE_PROSE not in main_text(of_two_sections(section))[0]
+
+
+@pytest.mark.parametrize("piece", [
+    '<h2 id="footer">', '<section id="footer">', "<h2 ", 'id="footer"', '<div id="footer">   ',
+    '<section id="footer"><span ', '<section id="footer"><h2>x'])
+def test_addresses_of_headings_take_linear_time(piece):
+    page = piece * (1_000_000 // len(piece))
+    begin = time.process_time()
+    html_names.without_anchors(page, {"footer": ""})
+    assert time.process_time() - begin < 20
 
 
 def test_only_names_that_resiliparse_minds_make_it_look_again():

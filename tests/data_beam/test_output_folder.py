@@ -203,3 +203,11 @@ def test_deleting_takes_names_literally(tmp_path):
         (tmp_path / name).write_text("x")
     files.remove([str(tmp_path / "*"), str(tmp_path / "[a]")])
     assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_report_that_is_gone_is_made_again_by_itself(tmp_path):
+    for name, fix in (("report.html", "python -m data_beam.report --corpus="),
+                      ("report.json", "python -m data_beam.report --corpus="),
+                      ("documents/a", "remove ")):
+        with pytest.raises(ConfigError, match=f"{name} is missing; .*{fix}{tmp_path}"):
+            output_folder.check_whole(str(tmp_path), [(name, 5)])

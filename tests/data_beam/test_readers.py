@@ -174,6 +174,29 @@ def test_a_bare_text_has_no_fields_and_needs_none_but_itself(tmp_path):
         "a bare text", "CC0-1.0", "general", "")
 
 
+@pytest.mark.parametrize("harm, reason", [
+    (lambda packed: packed + b"JUNK", "corrupt gzip"),
+    (lambda packed: packed[:-4], "truncated gzip"),
+    (lambda packed: packed[:-6] + b"\0" + packed[-5:], "corrupt gzip")])
+@pytest.mark.parametrize("last", [b'{"text": "three"}', b'"three"', b'{"text": "three"}\n'])
+def test_the_last_line_before_the_damage_is_used_where_it_is_whole(tmp_path, harm, reason, last):
+    packed = gzip.compress(b'{"text": "one"}\n{"text": "two"}\n' + last, 0)
+    (tmp_path / "a.gz").write_bytes(harm(packed))
+    assert ends(read(tmp_path)) == [
+        ("Record", 1, "one"), ("Record", 2, "two"), ("Record", 3, "three"),
+        ("DeadLetter", None, reason)]
+
+
+@pytest.mark.parametrize("last", [
+    b'{"text": "thr', b'{"text": "three"', b'"thr', b"12", b"tru", b"\xe8",
+    b'{"text": "' + b"x" * LIMIT])
+def test_what_may_be_half_a_line_is_no_record(tmp_path, last):
+    packed = gzip.compress(b'{"text": "one"}\n' + last, 0)
+    (tmp_path / "a.gz").write_bytes(packed[:-8])
+    assert ends(read(tmp_path)) == [
+        ("Record", 1, "one"), ("DeadLetter", None, "truncated gzip")]
+
+
 def test_sqlite(tmp_path):
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("CREATE TABLE t (n INTEGER, body TEXT, link TEXT)")
