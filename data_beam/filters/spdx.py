@@ -151,6 +151,23 @@ def _without_or_later(match: re.Match[str]) -> str:
     return identifiers().get(match[1].lower(), match[0])
 
 
+def _is_reference(symbol: Any) -> bool:
+    """Whether a licence is one that SPDX does not list: `LicenseRef-x`, `DocumentRef-y:...`."""
+    return str(symbol.key).startswith(("LicenseRef-", "DocumentRef-"))
+
+
+def _without_references(tree: Any) -> Any | None:
+    """What a text may be taken under of what SPDX lists: of `A OR LicenseRef-x` it is `A`."""
+    if not getattr(tree, "args", ()):
+        symbols = licensing().license_symbols(tree)
+        return None if any(map(_is_reference, symbols)) else tree
+    parts = [_without_references(part) for part in tree.args]
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts) and tree.operator.strip().upper() == "AND":
+        return None
+    return known[0] if len(known) == 1 else type(tree)(*known)
+
+
 @functools.lru_cache(maxsize=10_000)
 def parse(text: str) -> Any | None:
     """An SPDX expression from what a source calls its licence.
@@ -175,10 +192,9 @@ def parse(text: str) -> Any | None:
         return families()[name.lower()]
     expression = identifiers().get(name.lower()) or _OR_LATER.sub(_without_or_later, plain)
     try:
-        tree = licensing().parse(expression, validate=True, strict=True)
+        tree = licensing().parse(expression, strict=True)
     except (ExpressionError, ExpressionParseError):
         return None
-    if tree is None or any(str(symbol.key).startswith("LicenseRef-")
-                           for symbol in licensing().license_symbols(tree)):
+    if tree is None or not all(map(_is_reference, licensing().unknown_license_symbols(tree))):
         return None
-    return tree
+    return _without_references(tree)

@@ -57,6 +57,9 @@ def outcome(licence: str, *allow: str, unknown: str = "drop") -> str:
     ("MIT or apache-2.0", "MIT OR Apache-2.0"), ("  MIT  ", "MIT"),
     ("apache-2.0 with llvm-exception", "Apache-2.0 WITH LLVM-exception"),
     ("MIT AND (BSD-3-Clause OR ISC)", "MIT AND (BSD-3-Clause OR ISC)"),
+    ("MIT OR LicenseRef-own", "MIT"), ("LicenseRef-scancode-3com-microcode or mit", "MIT"),
+    ("DocumentRef-a:LicenseRef-b OR (MIT AND ISC) OR 0BSD", "(MIT AND ISC) OR 0BSD"),
+    ("ISC AND (MIT OR (Zlib AND LicenseRef-own))", "ISC AND MIT"),
 ])
 def test_what_sources_write(written, name):
     parsed = spdx.parse(written)
@@ -66,7 +69,8 @@ def test_what_sources_write(written, name):
 @pytest.mark.parametrize("written", [
     "", " ", "NOASSERTION", "NONE", "unknown", "proprietary", "All rights reserved", "BSD",
     "Creative Commons", "CC", "CC BY 5.0", "CC-SA-4.0", "MIT/Apache", "MIT AND", "(MIT",
-    "MIT OR WTF", "WTF+", "+", "MIT++", "Apache-2.0 +",
+    "MIT OR WTF", "LicenseRef-own", "MIT AND LicenseRef-own", "LicenseRef-a OR LicenseRef-b",
+    "MIT OR WTF OR LicenseRef-own", "MIT WITH LicenseRef-own", "WTF+", "+", "MIT++", "Apache-2.0 +",
     "public domain", "版权所有", "公有领域", "LLVM-exception", "MIT WITH Apache-2.0",
     "LicenseRef-scancode-3com-microcode", "(" * 10_000, "MIT OR " * 10_000 + "MIT", "\0",
     "https://creativecommons.org/publicdomain/mark/1.0/", "Permission is hereby granted " * 100,
