@@ -163,7 +163,7 @@ def _without_references(tree: Any) -> Any | None:
         return None if any(map(_is_reference, symbols)) else tree
     parts = [_without_references(part) for part in tree.args]
     known = [part for part in parts if part is not None]
-    if not known or len(known) < len(parts) and tree.operator.strip().upper() == "AND":
+    if not known or (len(known) < len(parts) and tree.operator.strip().upper() == "AND"):
         return None
     return known[0] if len(known) == 1 else type(tree)(*known)
 
