@@ -30,7 +30,9 @@ ADVERTISEMENT_NAMES = (
 COMMENT_NAMES = (
     "comments", "comments-area", "comments-section", "comments-list", "comment-list", "commentlist",
     "comment-section", "comment-form", "comment-respond", "user-comments", "article-comments",
-    "post-comments", "disqus_thread", "pinglun", "pinglun-list")
+    "post-comments", "disqus_thread", "pinglun", "pinglun-list", "comment_list", "comment-area",
+    "comment-box", "reader-comments", "hot-comments", "latest-comments", "liuyan", "liuyan-list",
+    "pl-list", "评论", "留言")
 _NAMES = frozenset((*ADVERTISEMENT_NAMES, *COMMENT_NAMES))
 _COMMENTS = frozenset(COMMENT_NAMES)
 # Begins with a sign and looks back, because a search for a sign is fast.
@@ -74,7 +76,7 @@ _NEVER_LEFT_OUT = VOID | {"html", "body"}
 _TAG = re.compile(r"<([A-Za-z][A-Za-z0-9]*)\b")
 _HIDDEN = re.compile(r"(?i)\b(?:hidden|invisible|display-none)\b")
 _LINK_OR_TAG = re.compile(r"<(?:[aA]\b[^<]*</[aA]>|[^<>]*>)")
-_COMMENT = re.compile(r"(?i)comment|disqus|pinglun")
+_COMMENT = re.compile(r"(?i)comment|disqus|pinglun|liuyan|\bpl-list|评论|留言")
 _H1 = re.compile(r"(?i)<h1\b")
 # What has an id to be linked to: a heading, or a section that begins with one.
 _ID = re.compile(r"""id=["']?([^"'<>\s]+)""")

@@ -178,7 +178,9 @@ def test_comments_of_readers_stay_only_where_they_are_wanted(extractor):
                 f"</{tag.split()[0]}>")
 
     for tag in ('div class="comments"', 'section id="comments"', 'ul class="comment-list"',
-                'div class="x pinglun"', 'div id="disqus_thread"'):
+                'div class="x pinglun"', 'div id="disqus_thread"', 'div class="comment_list"',
+                'div id="reader-comments"', 'div class="hot-comments"', 'div class="liuyan"',
+                'ul id="pl-list"', 'div class="评论"'):
         text = main_text(page(tag), html=extractor)[0]
         assert "liked it" not in text and "kept for it." in text
     assert "liked it" in main_text(page('div class="comments"'), html=extractor, comments=True)[0]
