@@ -8,7 +8,7 @@ loses such names before the page is extracted.
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 # Class or id of elements that are no part of a text, wherever they stand; whole words only, since
 # "ad" is in "header" and "share" in "shareholder". In any case: `AD`, `Ad-Banner`. The last rows
@@ -79,8 +79,7 @@ _LINK_OR_TAG = re.compile(r"<(?:[aA]\b[^<]*</[aA]>|[^<>]*>)")
 _COMMENT = re.compile(r"(?i)comment|disqus|pinglun|liuyan|\bpl-list|评论|留言")
 _H1 = re.compile(r"(?i)<h1\b")
 # What has an id to be linked to: a heading, or a section that begins with one.
-_ID = re.compile(r"""id=["']?([^"'<>\s]+)""")
-_ID_IN_CAPITALS = re.compile(r"""ID=["']?([^"'<>\s]+)""")
+_ID = re.compile(r"""(?:id|ID)=["']?([^"'<>\s]+)""")
 _ANCHOR = re.compile(
     r"""(<(?:h[1-6]|section|div)\b[^<>]*?\s)id=["']?([^"'<>\s]+)["']?"""
     r"""([^<>]*>(?:\s*<span\b[^<>]*></span>)*\s*(<h[1-6]\b[^<>]*>)?)""", re.IGNORECASE)
@@ -138,6 +137,16 @@ def _is_of_a_heading(page: str, match: re.Match[str], name: str) -> bool:
         and not _COMMENT.search(name)
 
 
+def _ids(page: str) -> Iterator[re.Match[str]]:
+    for word in ("id=", "ID="):
+        place = page.find(word)  # a tenth of the time that a regular expression takes to get there
+        while place >= 0:
+            found = _ID.match(page, place)
+            if found:
+                yield found
+            place = page.find(word, place + len(word))
+
+
 def without_anchors(page: str, telling: Mapping[str, str]) -> str:
     """The page without ids that are addresses of headings, `<h2 id="footer">`: they tell what the
     text is about. So do those of sections whose heading links to itself, as Sphinx makes them, or
@@ -150,7 +159,7 @@ def without_anchors(page: str, telling: Mapping[str, str]) -> str:
     if not telling:
         return page
     attributes = []
-    for found in (*_ID.finditer(page), *(_ID_IN_CAPITALS.finditer(page) if "ID=" in page else ())):
+    for found in _ids(page):
         name = found[1]
         if name not in telling:
             continue
