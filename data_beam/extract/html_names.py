@@ -139,7 +139,7 @@ def _is_of_a_heading(page: str, match: re.Match[str], name: str) -> bool:
 
 def _ids(page: str) -> Iterator[re.Match[str]]:
     for word in ("id=", "ID="):
-        place = page.find(word)  # a tenth of the time that a regular expression takes to get there
+        place = page.find(word)
         while place >= 0:
             found = _ID.match(page, place)
             if found:
@@ -164,7 +164,7 @@ def without_anchors(page: str, telling: Mapping[str, str]) -> str:
         if name not in telling:
             continue
         begin = page.rfind("<", max(0, found.start() - _TAG_CHARACTERS), found.start())
-        match = _ANCHOR.match(page, max(begin, 0))
+        match = _ANCHOR.match(page, begin) if begin >= 0 else None
         if match and match.start(2) == found.start(1) and _is_of_a_heading(page, match, name):
             attributes.append((match.end(1), match.start(3)))
     begins, ends = zip(*sorted(attributes), strict=True) if attributes else ((), ())

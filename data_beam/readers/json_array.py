@@ -69,11 +69,12 @@ def json_array(reading: Reading) -> Iterator[Read]:
     text = b"".join(parts).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     characters = len(text)
     place, number = _after_blanks(text, 0), 0
-    if text.startswith("[", place):
-        place += 1
-    elif damage is None:
+    if not text.startswith("[", place):
+        if damage is not None:
+            raise damage
         yield reading.dead(None, "invalid JSON", "the file is not one array")
         return
+    place += 1
     while (place := _after_blanks(text, place)) < len(text) and text[place] != "]":
         if text[place] == ",":
             place += 1

@@ -135,12 +135,12 @@ def test_other_sections_are_left_out_for_their_ids(section):
 
 
 @pytest.mark.parametrize("piece", [
-    '<h2 id="footer">', '<section id="footer">', "<h2 ", 'id="footer"', '<div id="footer">   ',
+    '<h2 id="footer">', '<section id="footer">', "<h2 ", ' id="footer" ', '<div id="footer">   ',
     '<section id="footer"><span ', '<section id="footer"><h2>x'])
 def test_addresses_of_headings_take_linear_time(piece):
-    page = piece * (1_000_000 // len(piece))
     begin = time.process_time()
-    html_names.without_anchors(page, {"footer": ""})
+    for page in (piece * (1_000_000 // len(piece)), "<h2 " + f" {piece[1:-1]}" * 60_000 + ">"):
+        html_names.without_anchors(page, {"footer": ""})
     assert time.process_time() - begin < 20
 
 

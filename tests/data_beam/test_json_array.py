@@ -111,6 +111,11 @@ def test_items_before_the_damage_of_a_compressed_file(tmp_path):
         ("DeadLetter", None, "corrupt gzip")]
 
 
+def test_what_is_no_array_is_none_in_a_damaged_file_either(tmp_path):
+    packed = gzip.compress(b'{"text": "aaaaa"}\n{"text": "bbbbb"}')
+    assert of(tmp_path, packed[:-4]) == [("DeadLetter", None, "truncated gzip")]
+
+
 def test_numbers_of_any_length(tmp_path):
     number = "9" * 10_000
     data = f'[{{"n": {number}, "text": "aaaaa"}}, {{"n": -{number}, "text": "bbbbb"}}]'.encode()
