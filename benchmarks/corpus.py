@@ -100,9 +100,9 @@ def read_texts(documents: Path, count: int) -> list[str]:
 
 def our_filters(texts: list[str], output: Path) -> float:
     """Processor seconds; writes the fate of each document."""
+    from data_beam.base.records import Document, Dropped, Origin
     from data_beam.config import FilterConfig
     from data_beam.filters.rule_sets import make_rule_sets
-    from data_beam.records import Document, Dropped, Origin
 
     rules = make_rule_sets(FilterConfig(rules=corpus_recipe.RULES))
     fates: list[list[str] | None] = []

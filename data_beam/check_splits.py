@@ -24,7 +24,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from data_beam.corpus_files import find_documents, read_rows
+from data_beam.readers.corpus_files import find_documents, read_rows
 from data_beam.split.leaks import COLUMNS, find_leaks
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError

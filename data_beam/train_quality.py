@@ -33,10 +33,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from data_beam.base import files
 from data_beam.models import agreement, examples, folder, ordinal_training
 from data_beam.models.classifier import TASKS, Task
 from data_beam.models.hashed_ngrams import HashedNgrams
-from data_beam.sinks import files, output_folder
+from data_beam.sinks import output_folder
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import xxhash
 
-from data_beam.sinks import files
+from data_beam.base import files
 from maxlm.config.schema import ConfigError
 
 _WORD_CHARACTER = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")

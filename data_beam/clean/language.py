@@ -4,8 +4,8 @@ import dataclasses
 import re
 from typing import Any
 
+from data_beam.base.records import Document, Dropped
 from data_beam.config import LanguageConfig
-from data_beam.records import Document, Dropped
 
 UNDETERMINED = "und"
 """ISO 639 code of a text without a letter, or whose language is not clear enough."""
@@ -152,7 +152,7 @@ def cld2_share(text: str, language: str) -> float | None:
     return sum(percent for code, percent in known if family.get(code, code) == wanted) / 100
 
 
-class LanguageRule:
+class LanguageFilter:
     """Names the language of prose, and drops those that are not wanted.
 
     Source code has the language of its format, and passes by. Documents of a source whose language

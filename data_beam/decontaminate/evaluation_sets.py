@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow.parquet
 
+from data_beam.base import files
 from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
 from data_beam.readers import streams
-from data_beam.sinks import files
 from maxlm.config.schema import ConfigError, suggestion
 
 _MAX_BYTES = 2**31

@@ -17,14 +17,15 @@ import pyarrow.parquet
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import TaggedOutput
 
+from data_beam.base import files
+from data_beam.base.stage_context import Report, StagePaths
 from data_beam.dedup import join, store
 from data_beam.dedup.near_copies import Search
+from data_beam.dedup.representative import representative
 from data_beam.dedup.shingles import jaccard
-from data_beam.dedup.survivor import survivor
 from data_beam.dedup.texts import write_decisions
-from data_beam.sinks import documents, files
-from data_beam.stages.context import Place, Report
-from data_beam.stages.shards import file_report
+from data_beam.sinks import documents
+from data_beam.sinks.shards import file_report
 
 SCHEMA = pa.schema([
     ("cluster", pa.string()),
@@ -54,10 +55,10 @@ class KeepOne(beam.DoFn):
 
     def process(self, path: str) -> Iterator[Any]:
         search = self._search
-        shards = search.texts.place.shards
+        shards = search.texts.paths.shards
         shelf = store.Store(search.folder("store"), search.offsets)
         for nodes in join.read_clusters(path):
-            kept = survivor(map(shelf.member, nodes))
+            kept = representative(map(shelf.member, nodes))
             rows = []
             for node in nodes:
                 row = shelf.row(node)
@@ -86,36 +87,36 @@ class ShareSplit(beam.DoFn):
         search = self._search
         shelf = store.Store(search.folder("store"), search.offsets)
         for nodes in join.read_clusters(path):
-            key = shelf.row(survivor(map(shelf.member, nodes)).node)["sha256"]
+            key = shelf.row(representative(map(shelf.member, nodes)).node)["sha256"]
             for node in nodes:
                 id = shelf.row(node)["id"]
-                yield files.shard_of(id, search.texts.place.shards), (id, {"split_key": key})
+                yield files.shard_of(id, search.texts.paths.shards), (id, {"split_key": key})
         shelf.close()
 
 
 class WriteDecisions(beam.DoFn):
     """(shard, [(id, decision)]) -> the shard, once a file has the step's decisions on it."""
 
-    def __init__(self, place: Place, step: str):
-        self._place, self._step = place, step
+    def __init__(self, paths: StagePaths, step: str):
+        self._paths, self._step = paths, step
 
     def process(self, element: tuple[int, Iterable[tuple[str, Any]]]) -> Iterator[int]:
         shard, decisions = element
-        write_decisions(self._place, self._step, shard, dict(decisions))
+        write_decisions(self._paths, self._step, shard, dict(decisions))
         yield shard
 
 
 class WriteClusters(beam.DoFn):
     """(shard, {"rows": rows of clusters}) -> the report on the file, once it is written."""
 
-    def __init__(self, place: Place):
-        self._place = place
+    def __init__(self, paths: StagePaths):
+        self._paths = paths
 
     def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
         shard, groups = element
         rows = [row for rows in sorted(groups["rows"], key=lambda rows: rows[0]["cluster"])
                 for row in rows]
-        yield write(self._place, shard, rows)
+        yield write(self._paths, shard, rows)
 
 
 def path_of(folder: str, shard: int, shards: int) -> str:
@@ -124,32 +125,32 @@ def path_of(folder: str, shard: int, shards: int) -> str:
                             files.shard_name("clusters", shard, shards, "parquet"))
 
 
-def write(place: Place, shard: int, rows: list[dict[str, Any]]) -> Report:
+def write(paths: StagePaths, shard: int, rows: list[dict[str, Any]]) -> Report:
     """A shard of clusters, and its report."""
-    path = path_of(place.output, shard, place.shards)
-    files.make_folder(FileSystems.join(place.output, "clusters"))
+    path = path_of(paths.output, shard, paths.shards)
+    files.make_folder(FileSystems.join(paths.output, "clusters"))
     size, digest = files.write_atomically(
-        path, place.temporary, lambda handle: documents.write_table(
+        path, paths.temporary, lambda handle: documents.write_table(
             handle, pa.Table.from_pylist(rows, SCHEMA)))
-    return {**file_report(place, path, size, digest, len(rows)), "clusters": _largest(rows)}
+    return {**file_report(paths, path, size, digest, len(rows)), "clusters": _largest(rows)}
 
 
-def hand_on(place: Place, shard: int) -> Iterator[Report]:
+def hand_on(paths: StagePaths, shard: int) -> Iterator[Report]:
     """Copies the shard of clusters of an earlier stage, and with the first the summary, to the
     output of this one; nothing when near copies were not looked for."""
-    for folder in place.earlier:
-        paths = [path_of(folder, shard, place.shards)]
+    for folder in paths.earlier:
+        found = [path_of(folder, shard, paths.shards)]
         if shard == 0:
-            paths.append(FileSystems.join(folder, "clusters", SUMMARY))
-        for path in filter(FileSystems.exists, paths):
+            found.append(FileSystems.join(folder, "clusters", SUMMARY))
+        for path in filter(FileSystems.exists, found):
             data = files.read_bytes(path)
-            target = FileSystems.join(place.output, "clusters", path.rpartition("/")[2])
-            files.make_folder(FileSystems.join(place.output, "clusters"))
+            target = FileSystems.join(paths.output, "clusters", path.rpartition("/")[2])
+            files.make_folder(FileSystems.join(paths.output, "clusters"))
             size, digest = files.write_atomically(
-                target, place.temporary, lambda handle, data=data: handle.write(data))
+                target, paths.temporary, lambda handle, data=data: handle.write(data))
             rows = 1 if target.endswith(".json") else pyarrow.parquet.read_metadata(
                 io.BytesIO(data)).num_rows
-            yield file_report(place, target, size, digest, rows)
+            yield file_report(paths, target, size, digest, rows)
 
 
 def _largest(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -168,11 +169,11 @@ def _order(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda entry: (-entry["documents"], entry["cluster"]))[:LARGEST]
 
 
-def write_summary(place: Place, reports: Iterable[Report], found: dict[str, Any]) -> Report:
+def write_summary(paths: StagePaths, reports: Iterable[Report], found: dict[str, Any]) -> Report:
     """`clusters/_summary.json` from the reports on the files; returns its report.
 
     Args:
-      place: of the stage.
+      paths: of the stage.
       reports: of all files of clusters.
       found: how they were found.
     """
@@ -182,6 +183,6 @@ def write_summary(place: Place, reports: Iterable[Report], found: dict[str, Any]
         "documents": sum(part["documents"] for part in parts),
         "largest": _order(entry for part in parts for entry in part["largest"])}
     data = (json.dumps(summary, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
-    path = FileSystems.join(place.output, "clusters", SUMMARY)
-    size, digest = files.write_atomically(path, place.temporary, lambda handle: handle.write(data))
-    return file_report(place, path, size, digest, 1)
+    path = FileSystems.join(paths.output, "clusters", SUMMARY)
+    size, digest = files.write_atomically(path, paths.temporary, lambda handle: handle.write(data))
+    return file_report(paths, path, size, digest, 1)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 
-from data_beam.records import Dropped, Origin
+from data_beam.base.records import Dropped, Origin
 
 Claim = tuple[int, str, int, str]
 """Place of the source in the recipe, path, record number (0 for none), source: in this order the
@@ -33,8 +33,8 @@ class DropOthers(beam.DoFn):
         _, claims = element
         claims = list(claims)
         winner = min(claims)
-        survivor = origin_of(winner).id
+        representative = origin_of(winner).id
         for other in claims:
             if other != winner:
                 yield Dropped(origin_of(other), "dedup", "exact duplicate",
-                              f"same text as {survivor}")
+                              f"same text as {representative}")

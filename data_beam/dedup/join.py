@@ -11,10 +11,10 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
+from data_beam.base.stage_context import StagePaths
 from data_beam.dedup import buckets, components
 from data_beam.dedup.texts import write_file
-from data_beam.sinks import files
-from data_beam.stages.context import Place
 
 RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
 
@@ -45,8 +45,8 @@ def _list(folder: str) -> list[str]:
 class OneWorker(beam.DoFn):
     """Anything -> files of clusters, once."""
 
-    def __init__(self, place: Place, edges: str, clusters: str):
-        self._place, self._edges, self._clusters = place, edges, clusters
+    def __init__(self, paths: StagePaths, edges: str, clusters: str):
+        self._paths, self._edges, self._clusters = paths, edges, clusters
 
     def process(self, _: Any) -> None:
         edges = _read(_list(self._edges))
@@ -59,7 +59,7 @@ class OneWorker(beam.DoFn):
         wanted = np.arange(0, len(pairs), _NODES_A_FILE)
         cuts = np.unique(starts[np.searchsorted(starts, wanted, side="right") - 1])
         for number, chunk in enumerate(np.split(pairs, cuts[1:])):
-            write_file(self._place, FileSystems.join(self._clusters, f"{number:05d}"),
+            write_file(self._paths, FileSystems.join(self._clusters, f"{number:05d}"),
                        chunk.astype(_PAIR).tobytes())
 
 
@@ -80,13 +80,13 @@ class _ByFirst(beam.DoFn):
 class _LargeStar(beam.DoFn):
     """(part, packed edges) -> packed edges; how many moved goes to a file."""
 
-    def __init__(self, place: Place, moved: str):
-        self._place, self._moved = place, moved
+    def __init__(self, paths: StagePaths, moved: str):
+        self._paths, self._moved = paths, moved
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[bytes]:
         part, blobs = element
         edges, moved = components.large_star(_pairs(blobs))
-        write_file(self._place, FileSystems.join(self._moved, f"large-{part}"),
+        write_file(self._paths, FileSystems.join(self._moved, f"large-{part}"),
                    str(moved).encode("ascii"))
         yield edges.astype(_PAIR).tobytes()
 
@@ -94,39 +94,39 @@ class _LargeStar(beam.DoFn):
 class _SmallStar(beam.DoFn):
     """(part, packed edges) -> a file of edges; how many moved goes to another."""
 
-    def __init__(self, place: Place, moved: str, edges: str):
-        self._place, self._moved, self._edges = place, moved, edges
+    def __init__(self, paths: StagePaths, moved: str, edges: str):
+        self._paths, self._moved, self._edges = paths, moved, edges
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> None:
         part, blobs = element
         edges, moved = components.small_star(_pairs(blobs))
-        write_file(self._place, FileSystems.join(self._moved, f"small-{part}"),
+        write_file(self._paths, FileSystems.join(self._moved, f"small-{part}"),
                    str(moved).encode("ascii"))
-        write_file(self._place, FileSystems.join(self._edges, f"{part:05d}"),
+        write_file(self._paths, FileSystems.join(self._edges, f"{part:05d}"),
                    edges.astype(_PAIR).tobytes())
 
 
 class _WriteClusters(beam.DoFn):
     """(part, packed (smallest node, node)) -> a file of clusters."""
 
-    def __init__(self, place: Place, clusters: str):
-        self._place, self._clusters = place, clusters
+    def __init__(self, paths: StagePaths, clusters: str):
+        self._paths, self._clusters = paths, clusters
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> None:
         part, blobs = element
         pairs = _pairs(blobs)
         centres = np.unique(pairs[:, 0])
         pairs = np.unique(np.concatenate([pairs, np.stack([centres, centres], axis=1)]), axis=0)
-        write_file(self._place, FileSystems.join(self._clusters, f"{part:05d}"),
+        write_file(self._paths, FileSystems.join(self._clusters, f"{part:05d}"),
                    pairs.astype(_PAIR).tobytes())
 
 
-def in_rounds(run: RunPipeline, place: Place, edges: str, clusters: str, number: int) -> int:
+def in_rounds(run: RunPipeline, paths: StagePaths, edges: str, clusters: str, number: int) -> int:
     """Joins edges by alternating large and small stars, a pipeline a round.
 
     Args:
       run: runs one pipeline.
-      place: of the stage.
+      paths: of the stage.
       edges: folder of the edges.
       clusters: folder for the clusters; those of rounds lie beside it.
       number: how many edges there are.
@@ -144,10 +144,10 @@ def in_rounds(run: RunPipeline, place: Place, edges: str, clusters: str, number:
             _ = (root | "Paths of edges" >> beam.Create(_list(before))
                  | "Both directions" >> beam.ParDo(_ByFirst(parts, both=True))
                  | "Neighbours" >> beam.GroupByKey()
-                 | "Large star" >> beam.ParDo(_LargeStar(place, moved))
+                 | "Large star" >> beam.ParDo(_LargeStar(paths, moved))
                  | "One direction" >> beam.ParDo(_ByFirst(parts, both=False))
                  | "Smaller neighbours" >> beam.GroupByKey()
-                 | "Small star" >> beam.ParDo(_SmallStar(place, moved, after)))
+                 | "Small star" >> beam.ParDo(_SmallStar(paths, moved, after)))
 
         run(round)
         edges = after
@@ -161,7 +161,7 @@ def in_rounds(run: RunPipeline, place: Place, edges: str, clusters: str, number:
         | "From the centre" >> beam.Map(_swapped)
         | "By centre" >> beam.ParDo(_ByFirst(parts, both=False))
         | "Centres" >> beam.GroupByKey()
-        | "Write clusters" >> beam.ParDo(_WriteClusters(place, clusters)))
+        | "Write clusters" >> beam.ParDo(_WriteClusters(paths, clusters)))
     return count
 
 

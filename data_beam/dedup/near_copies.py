@@ -17,14 +17,14 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
+from data_beam.base import files
 from data_beam.config import MinHashConfig, SimHashConfig
 from data_beam.dedup import buckets, minhash, simhash, store
 from data_beam.dedup.shingles import distinct, mix, shingles
 from data_beam.dedup.steps import shard_numbers
 from data_beam.dedup.texts import Texts, shards_of, work, write_file
 from data_beam.dedup.verify import Verifier
-from data_beam.progress import WorkerProgress
-from data_beam.sinks import files
+from data_beam.runners.progress import WorkerProgress
 
 _FLUSH_ROWS = 2**15
 _ENTRIES_A_PART = 2**22
@@ -60,7 +60,7 @@ class Search:
 
     def folder(self, *parts: str) -> str:
         """Path in the working folder."""
-        return work(self.texts.place, self.name, *parts)
+        return work(self.texts.paths, self.name, *parts)
 
     def shingles(self, row: dict[str, Any]) -> np.ndarray:
         """Of a document; none of code that does not take part."""
@@ -91,7 +91,7 @@ class Keys(beam.DoFn):
         self._search = search
 
     def setup(self) -> None:
-        self._progress = WorkerProgress(self._search.texts.place.progress)
+        self._progress = WorkerProgress(self._search.texts.paths.progress)
 
     def process(self, shard: int) -> Iterator[tuple[tuple[int, int], bytes]]:
         search = self._search
@@ -162,7 +162,7 @@ class FindBuckets(beam.DoFn):
         units = mix(np.array([bucket[0] for bucket in found], np.uint64)) % np.uint64(
             self._search.units)
         for unit, places in buckets.by_part(units.astype(np.int64), np.arange(len(found))):
-            yield unit, buckets.pack_buckets([found[place] for place in places])
+            yield unit, buckets.pack_buckets([found[paths] for paths in places])
         nodes = np.unique(np.concatenate(found))
         for shard, those in buckets.by_part(shards_of(nodes, self._search.offsets), nodes):
             yield TaggedOutput("nodes", (shard, those.astype("<i8").tobytes()))
@@ -177,7 +177,7 @@ class WriteUnit(beam.DoFn):
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[str]:
         unit, blobs = element
         path = self._search.folder("units", f"{unit:05d}")
-        write_file(self._search.texts.place, path,
+        write_file(self._search.texts.paths, path,
                    buckets.pack_buckets(buckets.distinct_buckets(blobs)))
         yield path
 
@@ -194,7 +194,7 @@ class WriteStore(beam.DoFn):
         rows = np.unique(buckets.unpack(blobs, np.dtype("<i8"))) - search.offsets[shard]
         folder = search.folder("store")
         files.make_folder(folder)
-        store.write(folder, search.texts.place.temporary, shard, (
+        store.write(folder, search.texts.paths.temporary, shard, (
             (row, columns, distinct(search.shingles(columns)))
             for row, columns in search.texts.read(shard, rows.tolist())))
         yield ""
@@ -208,7 +208,7 @@ class Verify(beam.DoFn):
 
     def process(self, path: str) -> Iterator[str]:
         search = self._search
-        place = search.texts.place
+        paths = search.texts.paths
         shelf = store.Store(search.folder("store"), search.offsets)
         verifier = Verifier(search.threshold, shelf.size, shelf.shingles)
         found = buckets.unpack_buckets(files.read_bytes(path))
@@ -217,18 +217,18 @@ class Verify(beam.DoFn):
             verifier.add(bucket.tolist())
         shelf.close()
         name = path.rpartition("/")[2]
-        write_file(place, search.folder("edges", name),
+        write_file(paths, search.folder("edges", name),
                    np.array(verifier.edges, "<i8").reshape(-1, 2).tobytes())
         counts = {"buckets": len(found), "largest_bucket": max(sizes, default=0),
                   "hot_buckets": sum(size > search.hot_bucket for size in sizes),
                   "edges": len(verifier.edges)}
-        write_file(place, search.folder("counts", name), json.dumps(counts).encode("ascii"))
+        write_file(paths, search.folder("counts", name), json.dumps(counts).encode("ascii"))
         yield path
 
 
 def find(start: Any, search: Search) -> Any:
     """The step: edges and counts appear in the working folder."""
-    found = (shard_numbers(start, search.texts.place.order)
+    found = (shard_numbers(start, search.texts.paths.order)
              | "Keys" >> beam.ParDo(Keys(search))
              | "Group by key" >> beam.GroupByKey()
              | "Find buckets" >> beam.ParDo(FindBuckets(search)).with_outputs(

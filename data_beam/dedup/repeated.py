@@ -13,7 +13,7 @@ import numpy as np
 
 from data_beam.dedup import buckets, repeated_text
 from data_beam.dedup.texts import Texts, work, write_file
-from data_beam.progress import WorkerProgress
+from data_beam.runners.progress import WorkerProgress
 
 _PARTS = 64
 _FLUSH = 2**20
@@ -26,7 +26,7 @@ class CountOccurrences(beam.DoFn):
         self._texts, self._unit = texts, unit
 
     def setup(self) -> None:
-        self._progress = WorkerProgress(self._texts.place.progress)
+        self._progress = WorkerProgress(self._texts.paths.progress)
 
     def process(self, shard: int) -> Iterator[tuple[int, bytes]]:
         texts = self._texts
@@ -63,6 +63,6 @@ class FindRepeated(beam.DoFn):
         table = repeated_text.repeated(
             buckets.unpack(blobs, repeated_text.OCCURRENCE),
             getattr(self._texts.settings, self._unit).max_documents)
-        place = self._texts.place
-        write_file(place, work(place, "repeated", self._unit, f"{part:02d}"), table.tobytes())
+        paths = self._texts.paths
+        write_file(paths, work(paths, "repeated", self._unit, f"{part:02d}"), table.tobytes())
         yield part

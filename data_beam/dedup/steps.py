@@ -11,7 +11,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from data_beam.stages.context import Context
+from data_beam.base.stage_context import Context
 
 Step = Callable[[Any], Any]
 """From a PCollection of one element, which arrives when the step may start, to a PCollection of

@@ -18,8 +18,8 @@ import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.dedup.survivor import Member
-from data_beam.sinks import files
+from data_beam.base import files
+from data_beam.dedup.representative import Member
 
 _CACHE_BYTES = 256 * 2**20
 _SCHEMA = pa.schema([

@@ -14,44 +14,45 @@ import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
+from data_beam.base.stage_context import StagePaths
 from data_beam.config import DedupConfig
 from data_beam.dedup import repeated_text
-from data_beam.progress import WorkerProgress
-from data_beam.sinks import documents, files
-from data_beam.stages.context import Place
+from data_beam.runners.progress import WorkerProgress
+from data_beam.sinks import documents
 
 _COLUMNS = ["id", "source", "path", "record", "text", "sha256", "is_code", "scores"]
 
 
-def work(place: Place, *parts: str) -> str:
+def work(paths: StagePaths, *parts: str) -> str:
     """A path in the folder of what the stage needs only while it runs."""
-    return FileSystems.join(place.temporary, "work", *parts)
+    return FileSystems.join(paths.temporary, "work", *parts)
 
 
-def write_file(place: Place, path: str, data: bytes) -> None:
+def write_file(paths: StagePaths, path: str, data: bytes) -> None:
     """A whole file in the working folder."""
     files.make_folder(path.rpartition("/")[0])
-    files.write_atomically(path, place.temporary, lambda handle: handle.write(data))
+    files.write_atomically(path, paths.temporary, lambda handle: handle.write(data))
 
 
-def write_decisions(place: Place, step: str, shard: int, decisions: dict[str, Any]) -> None:
+def write_decisions(paths: StagePaths, step: str, shard: int, decisions: dict[str, Any]) -> None:
     """What a step decided on the documents of a shard, by id."""
-    write_file(place, work(place, step, f"{shard:05d}.json"),
+    write_file(paths, work(paths, step, f"{shard:05d}.json"),
                json.dumps(dict(sorted(decisions.items()))).encode("utf-8"))
 
 
-def read_decisions(place: Place, step: str, shard: int) -> dict[str, Any]:
+def read_decisions(paths: StagePaths, step: str, shard: int) -> dict[str, Any]:
     """The same read back; none when the step did not run or had nothing to say."""
-    path = work(place, step, f"{shard:05d}.json")
+    path = work(paths, step, f"{shard:05d}.json")
     return json.loads(files.read_bytes(path)) if FileSystems.exists(path) else {}
 
 
-def shard_offsets(place: Place) -> tuple[int, ...]:
+def shard_offsets(paths: StagePaths) -> tuple[int, ...]:
     """Rows before each shard of the stage before, and of all at the end: the node of a document is
     its row added to the offset of its shard."""
     offsets = [0]
-    for shard in range(place.shards):
-        with FileSystems.open(place.shard_path(place.inputs, "documents", shard),
+    for shard in range(paths.shards):
+        with FileSystems.open(paths.shard_path(paths.inputs, "documents", shard),
                               compression_type=CompressionTypes.UNCOMPRESSED) as handle:
             offsets.append(offsets[-1] + pyarrow.parquet.ParquetFile(handle).metadata.num_rows)
     return tuple(offsets)
@@ -67,12 +68,12 @@ class Texts:
     """Reads the documents that are left.
 
     Attributes:
-      place: of the stage.
+      paths: of the stage.
       settings: of the stage.
       sources: names of the sources, in the order of the recipe.
     """
 
-    place: Place
+    paths: StagePaths
     settings: DedupConfig
     sources: tuple[str, ...]
 
@@ -82,7 +83,7 @@ class Texts:
                  if getattr(self.settings, unit).enabled}
         tables = {unit: repeated_text.load([
             files.read_bytes(entry.path)
-            for entry in files.match(work(self.place, "repeated", unit), "*")]) for unit in units}
+            for entry in files.match(work(self.paths, "repeated", unit), "*")]) for unit in units}
         remove = repeated_text.Remover(units, tables)
         indices = {source: number for number, source in enumerate(self.sources)}
         return lambda text, source, id: remove(text, indices[source], id)
@@ -98,11 +99,11 @@ class Texts:
           progress: told of each row.
         """
         gone = {id for step in ("exact", "exact_again", "near")
-                for id, decision in read_decisions(self.place, step, shard).items()
+                for id, decision in read_decisions(self.paths, step, shard).items()
                 if not decision.get("kept", False)}
         wanted = None if rows is None else set(rows)
         remove = self.remover() if repeated else None
-        path = self.place.shard_path(self.place.inputs, "documents", shard)
+        path = self.paths.shard_path(self.paths.inputs, "documents", shard)
         for number, row in enumerate(
                 documents.read_rows(path, documents.STAGE_SCHEMA, _COLUMNS)):
             if progress is not None:

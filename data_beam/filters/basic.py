@@ -1,8 +1,8 @@
 """Validation after extraction: is this a document at all?"""
 
+from data_beam.base.records import Document, Dropped
 from data_beam.clean.width import width
 from data_beam.config import FilterConfig
-from data_beam.records import Document, Dropped
 
 _MIN_LINES = 5
 """Fewer lines say nothing about a layout; such documents are judged by length alone."""
@@ -33,7 +33,7 @@ def reason_to_drop(text: str, is_code: bool, config: FilterConfig) -> tuple[str,
     return None
 
 
-class BasicRule:
+class BasicFilter:
     """`reason_to_drop` as a rule."""
 
     stage = "filter"

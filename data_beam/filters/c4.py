@@ -23,12 +23,12 @@ of rjieba without punctuation, and policy phrases are Chinese ones.
 
 import re
 
+from data_beam.base.records import Document
 from data_beam.config.rule_sets import C4Table
 from data_beam.filters.marks import LINE_ENDS
-from data_beam.filters.table_rule import Failure, TableRule, measured
+from data_beam.filters.table_rule import Failure, TableFilter, measured
 from data_beam.filters.views import View, count_sentences, excerpt, is_punctuation
 from data_beam.filters.words import WORDS
-from data_beam.records import Document
 
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
 _ENGLISH_POLICIES = ("terms of use", "privacy policy", "cookie policy", "uses cookies",
@@ -40,7 +40,7 @@ _MIN_WORDS = {"tfds": 5, "datatrove": 3}
 _MIN_SENTENCES = {"tfds": 3, "datatrove": 5}
 
 
-class C4Rule(TableRule):
+class C4Filter(TableFilter):
     """See the module. What it does to a text is recorded as `c4:lines`."""
 
     stage = "c4"

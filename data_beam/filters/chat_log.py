@@ -12,9 +12,9 @@ or an interview (`记者：`) has no times and stays.
 
 import re
 
+from data_beam.base.records import Document, Dropped
 from data_beam.config.filters import FilterConfig
 from data_beam.filters.views import excerpt
-from data_beam.records import Document, Dropped
 
 _TIME = r"\d{1,2}[:：]\d{2}(?:[:：]\d{2})?(?: ?[AaPp][Mm])?"
 _DATE = r"(?:\d{4}[-/年.]\d{1,2}[-/月.]\d{1,2}日?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
@@ -26,7 +26,7 @@ _CHAT = re.compile(
     r"|\*\*\* ?\S+ (?:has )?(?:joined|left|quit|is now known as)\b)")
 
 
-class ChatLogRule:
+class ChatLogFilter:
     """See the module."""
 
     stage = "chat_log"

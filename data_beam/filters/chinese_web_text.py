@@ -21,7 +21,7 @@ import numpy as np
 
 from data_beam.config.rule_sets import ChineseWebTextConfig
 from data_beam.filters.ngrams import character_hashes, repeated
-from data_beam.filters.table_rule import Failure, TableRule, measured, over, under
+from data_beam.filters.table_rule import Failure, TableFilter, measured, over, under
 from data_beam.filters.views import View, excerpt
 
 _HAN = re.compile("[\u4e00-\u9fa5]")
@@ -29,7 +29,7 @@ _SPACES = str.maketrans("", "", " \n\t")
 _WINDOW = 13
 
 
-class ChineseWebTextRule(TableRule):
+class ChineseWebTextFilter(TableFilter):
     """See the module."""
 
     stage = "chinese_web_text"

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 
 from data_beam.config.rule_sets import EntropyTable
-from data_beam.filters.table_rule import Failure, TableRule, measured, over, under
+from data_beam.filters.table_rule import Failure, TableFilter, measured, over, under
 from data_beam.filters.views import View
 
 
@@ -20,7 +20,7 @@ def entropy(text: str) -> float:
     return -sum(count / total * math.log2(count / total) for count in Counter(text).values()) + 0.0
 
 
-class EntropyRule(TableRule):
+class EntropyFilter(TableFilter):
     """See the module."""
 
     stage = "entropy"

@@ -23,11 +23,11 @@ from collections.abc import Mapping
 
 from data_beam.config.rule_sets import FineWebTable
 from data_beam.filters.marks import LINE_ENDS
-from data_beam.filters.table_rule import Failure, TableRule, measured
+from data_beam.filters.table_rule import Failure, TableFilter, measured
 from data_beam.filters.views import View, excerpt, seen_before
 
 
-class FineWebRule(TableRule):
+class FineWebFilter(TableFilter):
     """See the module."""
 
     stage = "fineweb"

@@ -21,11 +21,11 @@ A document is dropped when
 """
 
 from data_beam.config.rule_sets import GopherQualityTable
-from data_beam.filters.table_rule import Failure, TableRule, measured, over, under
+from data_beam.filters.table_rule import Failure, TableFilter, measured, over, under
 from data_beam.filters.views import View, has_letter, is_punctuation
 
 
-class GopherQualityRule(TableRule):
+class GopherQualityFilter(TableFilter):
     """See the module."""
 
     stage = "gopher_quality"

@@ -28,14 +28,14 @@ from collections import Counter
 
 from data_beam.config.rule_sets import GopherRepetitionTable
 from data_beam.filters.ngrams import WordNgrams
-from data_beam.filters.table_rule import Failure, TableRule, measured, over
+from data_beam.filters.table_rule import Failure, TableFilter, measured, over
 from data_beam.filters.views import View, excerpt, seen_before
 
 _PARAGRAPH = re.compile(r"\n{2,}")
 _LINE = re.compile(r"\n+")
 
 
-class GopherRepetitionRule(TableRule):
+class GopherRepetitionFilter(TableFilter):
     """See the module."""
 
     stage = "gopher_repetition"

@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
+from data_beam.base.records import Document, Dropped
 from data_beam.config.licence import LicenceConfig
 from data_beam.filters import spdx
-from data_beam.records import Document, Dropped
 from maxlm.config.schema import ConfigError, suggestion
 
 
@@ -59,7 +59,7 @@ class Allowed:
         return (all if every else any)(self(part) for part in licence.args)
 
 
-class LicenceRule:
+class LicenceFilter:
     """Drops what is not allowed; what is unknown is kept, dropped or set aside by the recipe."""
 
     stage = "licence"

@@ -20,7 +20,7 @@ cookies that it looks for, their beginnings are enough here.
 import re
 
 from data_beam.config.rule_sets import NemoConfig
-from data_beam.filters.table_rule import Failure, TableRule, measured, over
+from data_beam.filters.table_rule import Failure, TableFilter, measured, over
 from data_beam.filters.views import View, excerpt
 
 _OTHER = re.compile(r"[^a-zA-Z0-9\n?!,.]+")
@@ -34,7 +34,7 @@ _POLICIES = ("terms of use", "privacy policy", "cookie policy", "uses cookies", 
 _END_MARKS = (".", "?", "!", '"', "'")
 
 
-class NemoRule(TableRule):
+class NemoFilter(TableFilter):
     """See the module."""
 
     stage = "nemo"

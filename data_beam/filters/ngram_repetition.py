@@ -9,11 +9,11 @@ says one thing over and over does not.
 
 from data_beam.config.rule_sets import NgramRepetitionTable
 from data_beam.filters.ngrams import character_hashes, repeated
-from data_beam.filters.table_rule import Failure, TableRule, measured
+from data_beam.filters.table_rule import Failure, TableFilter, measured
 from data_beam.filters.views import View, excerpt
 
 
-class NgramRepetitionRule(TableRule):
+class NgramRepetitionFilter(TableFilter):
     """See the module."""
 
     stage = "ngram_repetition"

@@ -18,10 +18,10 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from data_beam.base.records import Document
 from data_beam.config.rule_sets import RepeatedSentencesTable
-from data_beam.filters.table_rule import Failure, TableRule
+from data_beam.filters.table_rule import Failure, TableFilter
 from data_beam.filters.views import View, excerpt
-from data_beam.records import Document
 
 _MARKS = "。！？!?.…"
 _OPENING = "“‘「『(（【［\\["
@@ -45,7 +45,7 @@ _EDGE = f"{_MARKS}{_OPENING}{_CLOSING} \t\u3000\n".replace("\\", "")
 _BEFORE = re.compile(rf"[{_MARKS}{_OPENING}{_CLOSING} \t\u3000]*")
 
 
-class RepeatedSentencesRule(TableRule):
+class RepeatedSentencesFilter(TableFilter):
     """See the module."""
 
     stage = "repeated_sentences"

@@ -15,7 +15,7 @@ rules on repetition are `ngram_repetition`; perplexity and language are stages o
 from functools import cache
 
 from data_beam.config.rule_sets import RootsTable
-from data_beam.filters.table_rule import Failure, TableRule, measured, over, under
+from data_beam.filters.table_rule import Failure, TableFilter, measured, over, under
 from data_beam.filters.views import View, is_punctuation
 
 
@@ -26,7 +26,7 @@ def stop_words(language: str) -> frozenset[str]:
     return frozenset(word.lower() for word in stopwordsiso.stopwords(language))
 
 
-class RootsRule(TableRule):
+class RootsFilter(TableFilter):
     """See the module."""
 
     stage = "roots"

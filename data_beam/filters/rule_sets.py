@@ -3,28 +3,29 @@
 from collections.abc import Callable
 
 from data_beam.config.filters import FilterConfig
-from data_beam.filters.c4 import C4Rule
-from data_beam.filters.chat_log import ChatLogRule
-from data_beam.filters.chinese_web_text import ChineseWebTextRule
-from data_beam.filters.entropy import EntropyRule
-from data_beam.filters.fineweb import FineWebRule
-from data_beam.filters.gopher_quality import GopherQualityRule
-from data_beam.filters.gopher_repetition import GopherRepetitionRule
-from data_beam.filters.nemo import NemoRule
-from data_beam.filters.ngram_repetition import NgramRepetitionRule
-from data_beam.filters.repeated_sentences import RepeatedSentencesRule
-from data_beam.filters.roots import RootsRule
-from data_beam.filters.table_rule import TableRule
+from data_beam.filters.c4 import C4Filter
+from data_beam.filters.chat_log import ChatLogFilter
+from data_beam.filters.chinese_web_text import ChineseWebTextFilter
+from data_beam.filters.entropy import EntropyFilter
+from data_beam.filters.fineweb import FineWebFilter
+from data_beam.filters.gopher_quality import GopherQualityFilter
+from data_beam.filters.gopher_repetition import GopherRepetitionFilter
+from data_beam.filters.nemo import NemoFilter
+from data_beam.filters.ngram_repetition import NgramRepetitionFilter
+from data_beam.filters.repeated_sentences import RepeatedSentencesFilter
+from data_beam.filters.roots import RootsFilter
+from data_beam.filters.table_rule import TableFilter
 from data_beam.filters.views import Views
 
-RuleSet = TableRule | ChatLogRule
+RuleSet = TableFilter | ChatLogFilter
 
 _MAKERS: dict[str, Callable[[FilterConfig, Views], RuleSet]] = {
     rule.stage: rule for rule in (
-        GopherQualityRule, GopherRepetitionRule, C4Rule, FineWebRule, NemoRule,
-        ChineseWebTextRule, RootsRule, NgramRepetitionRule, RepeatedSentencesRule, EntropyRule)
+        GopherQualityFilter, GopherRepetitionFilter, C4Filter, FineWebFilter, NemoFilter,
+        ChineseWebTextFilter, RootsFilter, NgramRepetitionFilter, RepeatedSentencesFilter,
+        EntropyFilter)
 }
-_MAKERS["chat_log"] = lambda config, views: ChatLogRule(config)
+_MAKERS["chat_log"] = lambda config, views: ChatLogFilter(config)
 
 NAMES = tuple(_MAKERS)
 

@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from data_beam.base.records import Document, Dropped
 from data_beam.config import FilterConfig
 from data_beam.filters.views import View, Views
-from data_beam.records import Document, Dropped
 
 Failure = tuple[str, str]
 """The reason to drop a document and what was measured."""
@@ -14,7 +14,7 @@ Failure = tuple[str, str]
 NO_TABLE = "no thresholds for its language"
 
 
-class TableRule(ABC):
+class TableFilter(ABC):
     """A rule set that judges prose by the thresholds for its language.
 
     Source code passes it by. So does a language that other rule sets have thresholds for, when this

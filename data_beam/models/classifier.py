@@ -3,11 +3,11 @@ low."""
 
 import dataclasses
 
+from data_beam.base.records import Document, Dropped
 from data_beam.config import QualityConfig
 from data_beam.models.folder import Folder
 from data_beam.models.hashed_ngrams import HashedNgrams
 from data_beam.models.ordinal import OrdinalModel
-from data_beam.records import Document, Dropped
 from maxlm.config.schema import ConfigError
 
 
@@ -67,7 +67,7 @@ class TextClassifier:
         return self._model.score(*self._ngrams(text))
 
 
-class QualityRule:
+class QualityFilter:
     """Scores a document from 0 to 5 and drops it under a threshold: `quality too low`."""
 
     stage = "quality"

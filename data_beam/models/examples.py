@@ -12,8 +12,8 @@ import pyarrow.parquet
 import xxhash
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
 from data_beam.readers import streams
-from data_beam.sinks import files
 from maxlm.config.schema import ConfigError, suggestion
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.sinks import files, json_files
+from data_beam.base import files, json_files
 from maxlm.config.schema import ConfigError
 
 DESCRIPTION = "model.json"

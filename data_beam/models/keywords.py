@@ -12,7 +12,7 @@ from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.sinks import files
+from data_beam.base import files
 from maxlm.config.schema import ConfigError
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")

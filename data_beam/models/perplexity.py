@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
+from data_beam.base.records import Document, Dropped
 from data_beam.config import PerplexityConfig, PerplexityModelConfig
 from data_beam.models.folder import KENLM, PIECES, Folder
 from data_beam.models.ngrams import NgramModel
 from data_beam.models.units import UNITS, Tokens, token_names
-from data_beam.records import Document, Dropped
-from data_beam.sinks import files
 from maxlm.config.schema import ConfigError
 
 KIND = "maxlm perplexity model 1"
@@ -173,7 +173,7 @@ class PerplexityModel:
         return " ".join(quoted[:10 * _QUOTED_CHARACTERS].split())[:_QUOTED_CHARACTERS]
 
 
-class PerplexityRule:
+class PerplexityFilter:
     """Scores a document by the model of its language and drops it outside the model's cuts.
 
     Reasons: `perplexity too high`, `perplexity too low`, `no perplexity model` (for languages

@@ -10,17 +10,17 @@ there. The second rule, a share of lines with a keyword of at most a half, is th
 and from 3 lines on.
 """
 
+from data_beam.base.records import Document, Dropped
 from data_beam.config import SafetyConfig
 from data_beam.models import default_keywords
 from data_beam.models.classifier import TextClassifier
 from data_beam.models.keywords import Keywords, read_list
-from data_beam.records import Document, Dropped
 
 _MIN_LINES = 3
 _BEFORE, _QUOTED = 20, 80
 
 
-class SafetyRule:
+class SafetyFilter:
     """Scores a document's toxicity from 0 to 1, kept with it, and drops it above a threshold.
 
     Reasons: `toxic`, `lines with keywords`.

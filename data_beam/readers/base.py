@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+from data_beam.base.records import DeadLetter, Dropped, Origin, Record
 from data_beam.config import InputConfig, SourceConfig
 from data_beam.readers import encoding, streams
 from data_beam.readers.listing import File
-from data_beam.records import DeadLetter, Dropped, Origin, Record
 
 Read = Record | Dropped | DeadLetter
 STAGE = "read"

@@ -15,8 +15,8 @@ _MAX_INDENT = 1000
 _MAX_BEHIND = 1 << 14
 
 
-def _after_blanks(text: str, place: int) -> int:
-    found = _NO_BLANK.search(text, place)
+def _after_blanks(text: str, paths: int) -> int:
+    found = _NO_BLANK.search(text, paths)
     return found.start() if found else len(text)
 
 
@@ -68,34 +68,34 @@ def json_array(reading: Reading) -> Iterator[Read]:
         damage = error
     text = b"".join(parts).removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     characters = len(text)
-    place, number = _after_blanks(text, 0), 0
-    if not text.startswith("[", place):
+    paths, number = _after_blanks(text, 0), 0
+    if not text.startswith("[", paths):
         if damage is not None:
             raise damage
         yield reading.dead(None, "invalid JSON", "the file is not one array")
         return
-    place += 1
-    while (place := _after_blanks(text, place)) < len(text) and text[place] != "]":
-        if text[place] == ",":
-            place += 1
+    paths += 1
+    while (paths := _after_blanks(text, paths)) < len(text) and text[paths] != "]":
+        if text[paths] == ",":
+            paths += 1
             continue
-        begin, number = place, number + 1
+        begin, number = paths, number + 1
         reading.at(reading.file.size * (1 - (len(text) - begin) / characters))
         try:
-            item, place = json_values.first(text, begin)
+            item, paths = json_values.first(text, begin)
         except json_values.Invalid as error:
-            following = _next_item(text, begin, error.place)
+            following = _next_item(text, begin, error.paths)
             if following is None and damage is not None:
                 break  # this item is what the damage cut
             yield reading.dead(number, error.reason, error.detail if following is not None else
                                f"{error.detail}; what follows it is not read")
             if following is None:
                 return
-            place = following
-            if place > _MAX_BEHIND:
-                text, place = text[place - _MAX_INDENT:], _MAX_INDENT
+            paths = following
+            if paths > _MAX_BEHIND:
+                text, paths = text[paths - _MAX_INDENT:], _MAX_INDENT
             continue
-        bad = _BAD_BYTE.search(text, begin, place)
+        bad = _BAD_BYTE.search(text, begin, paths)
         if bad:
             before = len(text[begin:bad.start()].encode("utf-8"))
             yield reading.dead(number, "bad encoding", f"not UTF-8 at byte {before} of the item")
@@ -103,9 +103,9 @@ def json_array(reading: Reading) -> Iterator[Read]:
             yield reading.from_item(number, item, None)
     if damage is not None:
         raise damage
-    if place == len(text):
+    if paths == len(text):
         yield reading.dead(None, "invalid JSON", "the array does not end")
-    elif _after_blanks(text, place + 1) < len(text):
+    elif _after_blanks(text, paths + 1) < len(text):
         yield reading.dead(None, "invalid JSON", "there is more behind the end of the array")
     elif number == 0:
         yield reading.dropped(None, "empty file")

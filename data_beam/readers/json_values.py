@@ -14,12 +14,12 @@ class Invalid(Exception):
 
     Attributes:
       reason, detail: of the dead letter.
-      place: where it is no longer JSON; None where it may be.
+      paths: where it is no longer JSON; None where it may be.
     """
 
-    def __init__(self, reason: str, detail: str, place: int | None):
+    def __init__(self, reason: str, detail: str, paths: int | None):
         super().__init__(detail)
-        self.reason, self.detail, self.place = reason, detail, place
+        self.reason, self.detail, self.paths = reason, detail, paths
 
 
 def first(text: str, begin: int = 0) -> tuple[Any, int]:

@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from data_beam.base import files
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
-from data_beam.sinks import files
 from maxlm.config.schema import ConfigError
 
 

@@ -3,13 +3,12 @@
 import os
 from collections.abc import Callable, Iterator
 
+from data_beam.base import files
 from data_beam.config import SourceConfig
 from data_beam.config.sources import BINARY_FORMATS
-from data_beam.extract import programming_languages
-from data_beam.readers import json_array, streams, tables, warc
+from data_beam.readers import json_array, programming_languages, streams, tables, warc
 from data_beam.readers.base import Read, Reading
 from data_beam.readers.listing import File
-from data_beam.sinks import files
 
 
 def read_file(file: File, source: SourceConfig, max_record_bytes: int,

@@ -3,7 +3,7 @@
 import re
 
 from data_beam.filters.basic import width
-from data_beam.privacy.rule import PLACEHOLDERS, find
+from data_beam.privacy.filter import PLACEHOLDERS, find
 
 Span = tuple[int, int]
 

@@ -11,8 +11,8 @@ import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.records import Document, Origin
-from data_beam.sinks import files
+from data_beam.base import files
+from data_beam.base.records import Document, Origin
 from maxlm.data import corpus
 
 _SCORES = pa.map_(pa.string(), pa.float64())

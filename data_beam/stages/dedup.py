@@ -21,17 +21,18 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
+from data_beam.base.records import Document, Dropped, Origin, text_sha256
+from data_beam.base.stage_context import Context, Report, StagePaths, WriteReport, named
 from data_beam.config import RecipeConfig, SimHashConfig
 from data_beam.dedup import clusters, exact, join, minhash, near_copies, repeated_text, steps
 from data_beam.dedup.near_copies import Search
 from data_beam.dedup.repeated import CountOccurrences, FindRepeated
 from data_beam.dedup.steps import Step, shard_numbers
 from data_beam.dedup.texts import Texts, read_decisions, shard_offsets
-from data_beam.progress import WorkerProgress
-from data_beam.records import Document, Dropped, Origin, text_sha256
-from data_beam.sinks import documents, files
-from data_beam.stages.context import Context, Place, Report, WriteReport, named
-from data_beam.stages.shards import rewrite
+from data_beam.runners.progress import WorkerProgress
+from data_beam.sinks import documents
+from data_beam.sinks.shards import rewrite
 
 _SMALL = 200_000
 """Up to so many documents all steps are one pipeline: its start-up counts more than memory."""
@@ -40,12 +41,12 @@ _SMALL = 200_000
 class Claims(beam.DoFn):
     """Shard number -> (hash of the text, claim) of its documents."""
 
-    def __init__(self, recipe: RecipeConfig, place: Place):
-        self._place = place
+    def __init__(self, recipe: RecipeConfig, paths: StagePaths):
+        self._paths = paths
         self._indices = {source.name: i for i, source in enumerate(recipe.sources)}
 
     def process(self, shard: int) -> Iterator[tuple[str, exact.Claim]]:
-        path = self._place.shard_path(self._place.inputs, "documents", shard)
+        path = self._paths.shard_path(self._paths.inputs, "documents", shard)
         for row in documents.read_rows(path, documents.STAGE_SCHEMA,
                                        ["source", "path", "record", "sha256"]):
             origin = Origin(row["source"], row["path"], row["record"])
@@ -75,12 +76,12 @@ class ApplyDecisions(beam.DoFn):
         self._texts = texts
 
     def setup(self) -> None:
-        self._progress = WorkerProgress(self._texts.place.progress)
+        self._progress = WorkerProgress(self._texts.paths.progress)
 
     def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
         shard, groups = element
-        place = self._texts.place
-        same, again, near, splits = (read_decisions(place, step, shard)
+        paths = self._texts.paths
+        same, again, near, splits = (read_decisions(paths, step, shard)
                                      for step in ("exact", "exact_again", "near", "split"))
         same.update(again)
         same.update(groups["exact"])
@@ -104,7 +105,7 @@ class ApplyDecisions(beam.DoFn):
                 document = dataclasses.replace(document, split_key=splits[id]["split_key"])
             return document
 
-        yield from rewrite(place, shard, judge, self._progress)
+        yield from rewrite(paths, shard, judge, self._progress)
         self._progress.flush()
 
 
@@ -115,49 +116,49 @@ def _with_numbers(start: Any, shards: int, **grouped: Any) -> Any:
             | "Group with numbers" >> beam.CoGroupByKey())
 
 
-def _exact(start: Any, place: Place, claims: beam.DoFn) -> Any:
+def _exact(start: Any, paths: StagePaths, claims: beam.DoFn) -> Any:
     """(shard, (id, decision)) of the documents that have the text of another."""
-    return (shard_numbers(start, place.order)
+    return (shard_numbers(start, paths.order)
             | "Claim texts" >> beam.ParDo(claims)
             | "Group by text hash" >> beam.GroupByKey()
             | "Keep first" >> beam.ParDo(exact.DropOthers())
             | "Dropped by shard" >> beam.Map(lambda dropped: (
-                files.shard_of(dropped.origin.id, place.shards),
+                files.shard_of(dropped.origin.id, paths.shards),
                 (dropped.origin.id, {"detail": dropped.detail}))))
 
 
-def _write_decisions(decided: Any, place: Place, step: str) -> Any:
+def _write_decisions(decided: Any, paths: StagePaths, step: str) -> Any:
     return (decided | "Group by shard" >> beam.GroupByKey()
-            | "Write decisions" >> beam.ParDo(clusters.WriteDecisions(place, step)))
+            | "Write decisions" >> beam.ParDo(clusters.WriteDecisions(paths, step)))
 
 
-def _report(reports: Any, place: Place) -> Any:
+def _report(reports: Any, paths: StagePaths) -> Any:
     return (reports | "Name report" >> beam.Map(named)
-            | "Write report" >> beam.ParDo(WriteReport(place.reports)))
+            | "Write report" >> beam.ParDo(WriteReport(paths.reports)))
 
 
 def _repeated(start: Any, texts: Texts, unit: str) -> Any:
-    return (shard_numbers(start, texts.place.order)
+    return (shard_numbers(start, texts.paths.order)
             | "Occurrences" >> beam.ParDo(CountOccurrences(texts, unit))
             | "Group by part" >> beam.GroupByKey()
             | "Find repeated" >> beam.ParDo(FindRepeated(texts, unit)))
 
 
 def _keep_one(start: Any, search: Search) -> Any:
-    place = search.texts.place
+    paths = search.texts.paths
     kept = (join.cluster_files(start, search.folder("clusters"))
             | "Keep one" >> beam.ParDo(clusters.KeepOne(search)).with_outputs(
                 "rows", main="decisions"))
-    written = (_with_numbers(start, place.shards, rows=kept["rows"])
-               | "Write clusters" >> beam.ParDo(clusters.WriteClusters(place)))
-    return ((_report(written, place), _write_decisions(kept["decisions"], place, "near"))
+    written = (_with_numbers(start, paths.shards, rows=kept["rows"])
+               | "Write clusters" >> beam.ParDo(clusters.WriteClusters(paths)))
+    return ((_report(written, paths), _write_decisions(kept["decisions"], paths, "near"))
             | "Clusters and decisions" >> beam.Flatten())
 
 
 def _share_split(start: Any, search: Search) -> Any:
     return _write_decisions(
         join.cluster_files(start, search.folder("clusters"))
-        | "Share split" >> beam.ParDo(clusters.ShareSplit(search)), search.texts.place, "split")
+        | "Share split" >> beam.ParDo(clusters.ShareSplit(search)), search.texts.paths, "split")
 
 
 def _units(recipe: RecipeConfig) -> list[str]:
@@ -173,8 +174,8 @@ def passes(recipe: RecipeConfig) -> int:
 
 def run(context: Context) -> None:
     """Runs the stage."""
-    settings, place = context.recipe.dedup, context.place
-    texts = Texts(place, settings, tuple(source.name for source in context.recipe.sources))
+    settings, paths = context.recipe.dedup, context.paths
+    texts = Texts(paths, settings, tuple(source.name for source in context.recipe.sources))
     units = _units(context.recipe)
     alone = not units and not settings.minhash.enabled
     searches = _searches(context, texts) if settings.minhash.enabled else []
@@ -183,19 +184,19 @@ def run(context: Context) -> None:
     bound = documents * max((search.keys for search in searches), default=0)
     together = documents <= _SMALL and bound <= settings.max_edges_one_worker
 
-    claims = Claims(context.recipe, place)
+    claims = Claims(context.recipe, paths)
 
     def exact_alone(start: Any) -> Any:
-        return _write_decisions(_exact(start, place, claims), place, "exact")
+        return _write_decisions(_exact(start, paths, claims), paths, "exact")
 
     def exact_again(start: Any) -> Any:
-        return _write_decisions(_exact(start, place, ClaimsAgain(texts)), place, "exact_again")
+        return _write_decisions(_exact(start, paths, ClaimsAgain(texts)), paths, "exact_again")
 
     def apply(start: Any) -> Any:
-        decided = _exact(start, place, claims) if alone else (
+        decided = _exact(start, paths, claims) if alone else (
             start | "No decisions" >> beam.FlatMap(lambda _: []))
-        return _report(_with_numbers(start, place.shards, exact=decided)
-                       | "Apply decisions" >> beam.ParDo(ApplyDecisions(texts)), place)
+        return _report(_with_numbers(start, paths.shards, exact=decided)
+                       | "Apply decisions" >> beam.ParDo(ApplyDecisions(texts)), paths)
 
     before: dict[str, Step] = {} if alone else {"Exact": exact_alone}
     for unit in units:
@@ -210,7 +211,7 @@ def run(context: Context) -> None:
             steps.run(context, before, together=False)
             before = {}
         edges = near_copies.counts(search)["edges"]  # none yet when together
-        where = (place, search.folder("edges"), search.folder("clusters"))
+        where = (paths, search.folder("edges"), search.folder("clusters"))
         if edges > settings.max_edges_one_worker:
             rounds[search.name] = join.in_rounds(context.pipeline, *where, edges)
         else:
@@ -218,17 +219,17 @@ def run(context: Context) -> None:
         before[f"Decide {search.name}"] = functools.partial(last[search.name], search=search)
     steps.run(context, {**before, "Apply": apply}, together or alone)
     if searches:
-        _summary(place, searches, rounds)
+        _summary(paths, searches, rounds)
 
 
-def _join(start: Any, where: tuple[Place, str, str]) -> Any:
+def _join(start: Any, where: tuple[StagePaths, str, str]) -> Any:
     return start | "Connect" >> beam.ParDo(join.OneWorker(*where))
 
 
 def _searches(context: Context, texts: Texts) -> list[Search]:
     """The search for near copies, and that for documents that are to share a split."""
     settings, near = context.recipe.dedup, context.recipe.dedup.minhash
-    offsets = shard_offsets(context.place)
+    offsets = shard_offsets(context.paths)
     bands, rows = (near.bands, near.rows) if near.bands else minhash.choose_bands(
         near.threshold, near.permutations)
     result = [Search("copies", near.threshold, bands, rows, near, settings.simhash,
@@ -241,11 +242,11 @@ def _searches(context: Context, texts: Texts) -> list[Search]:
     return result
 
 
-def _summary(place: Place, searches: list[Search], rounds: dict[str, int]) -> None:
+def _summary(paths: StagePaths, searches: list[Search], rounds: dict[str, int]) -> None:
     """Writes how near copies were found, and how many, beside the clusters.
 
     Args:
-      place: of the stage.
+      paths: of the stage.
       searches: all of them.
       rounds: by search, of those that were joined in rounds.
     """
@@ -258,8 +259,8 @@ def _summary(place: Place, searches: list[Search], rounds: dict[str, int]) -> No
                 **({"rounds": rounds[search.name]} if search.name in rounds else {})}
 
     reports = [json.loads(files.read_bytes(entry.path))
-               for entry in files.match(place.reports, "clusters.*.json")]
-    report = clusters.write_summary(place, reports, {s.name: how(s) for s in searches})
+               for entry in files.match(paths.reports, "clusters.*.json")]
+    report = clusters.write_summary(paths, reports, {s.name: how(s) for s in searches})
     files.write_atomically(
-        FileSystems.join(place.reports, "clusters._summary.json"), place.temporary,
+        FileSystems.join(paths.reports, "clusters._summary.json"), paths.temporary,
         lambda handle: handle.write(json.dumps(report).encode("utf-8")))

@@ -26,15 +26,16 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
+from data_beam.base import files
+from data_beam.base.records import DeadLetter, Document, Dropped, Record
+from data_beam.base.stage_context import Context, Report, StagePaths, WriteReport, named
 from data_beam.config import RecipeConfig
-from data_beam.process import process
-from data_beam.progress import WorkerProgress
+from data_beam.extract.document import process
 from data_beam.readers.listing import File
 from data_beam.readers.records import read_file
-from data_beam.records import DeadLetter, Document, Dropped, Record
-from data_beam.sinks import documents, files, leftovers
-from data_beam.stages.context import Context, Place, Report, WriteReport, named
-from data_beam.stages.shards import Counts, Samples, file_report
+from data_beam.runners.progress import WorkerProgress
+from data_beam.sinks import documents, rejected
+from data_beam.sinks.shards import Counts, Samples, file_report
 
 _PART_CHARACTERS = 32 * 2**20
 
@@ -101,9 +102,9 @@ class StageParts(beam.DoFn):
     """Documents -> (shard, part file). A part belongs to the bundle that made it: a bundle that is
     tried again makes new parts, and those of the failed try are never named."""
 
-    def __init__(self, place: Place):
-        self._folder = FileSystems.join(place.temporary, "parts")
-        self._shards = place.shards
+    def __init__(self, paths: StagePaths):
+        self._folder = FileSystems.join(paths.temporary, "parts")
+        self._shards = paths.shards
 
     def setup(self) -> None:
         files.make_folder(self._folder)
@@ -139,8 +140,8 @@ class WriteShard(beam.DoFn):
     """(shard, {"parts": paths, "dropped": rows, "dead_letters": rows}) -> reports, once the
     shard's files are in place."""
 
-    def __init__(self, place: Place):
-        self._place = place
+    def __init__(self, paths: StagePaths):
+        self._paths = paths
 
     def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
         shard, groups = element
@@ -157,39 +158,39 @@ class WriteShard(beam.DoFn):
                     counts.add(row["source"], row["text"], row["language"])
                     yield row
 
-        path = self._place.shard_path(self._place.output, "documents", shard)
-        files.make_folder(FileSystems.join(self._place.output, "documents"))
+        path = self._paths.shard_path(self._paths.output, "documents", shard)
+        files.make_folder(FileSystems.join(self._paths.output, "documents"))
         size, digest, number = documents.write_rows(
-            path, self._place.temporary, rows(), documents.STAGE_SCHEMA)
-        yield {**file_report(self._place, path, size, digest, number), "sources": counts.by_source}
+            path, self._paths.temporary, rows(), documents.STAGE_SCHEMA)
+        yield {**file_report(self._paths, path, size, digest, number), "sources": counts.by_source}
         for kind in ("dropped", "dead_letters"):
-            yield leftovers.write(self._place, kind, shard, groups[kind])
-        yield Samples().write(self._place, shard)
+            yield rejected.write(self._paths, kind, shard, groups[kind])
+        yield Samples().write(self._paths, shard)
 
 
-def build(root: beam.Pipeline, recipe: RecipeConfig, place: Place) -> None:
+def build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None:
     """Adds the transforms of the stage to an empty pipeline; `place.inputs` is the listing."""
-    shards = place.shards
+    shards = paths.shards
     # Every shard is written, an empty one too: the set of files depends on the recipe alone.
     numbers = (root | "Shard numbers" >> beam.Create(range(shards), reshuffle=False)
                | "Number as key" >> beam.Map(lambda shard: (shard, None)))
     read = (root
-            | "Listing path" >> beam.Create([place.inputs], reshuffle=False)
+            | "Listing path" >> beam.Create([paths.inputs], reshuffle=False)
             | "Read listing" >> beam.FlatMap(_read_listing)
             | "Spread files" >> beam.Reshuffle()
             | "Read and process" >> beam.ParDo(
-                ReadAndProcess(recipe, place.progress)).with_outputs(
+                ReadAndProcess(recipe, paths.progress)).with_outputs(
                     "dropped", "dead_letters", "read", main="documents"))
-    parts = read["documents"] | "Stage parts" >> beam.ParDo(StageParts(place))
+    parts = read["documents"] | "Stage parts" >> beam.ParDo(StageParts(paths))
 
     def by_shard(kind: str) -> Any:
         return read[kind] | f"Row by shard: {kind}" >> beam.Map(
-            lambda leftover: (files.shard_of(leftover.origin.id, shards), leftovers.row(leftover)))
+            lambda each: (files.shard_of(each.origin.id, shards), rejected.row(each)))
 
     written = ({"parts": parts, "dropped": by_shard("dropped"),
                 "dead_letters": by_shard("dead_letters"), "shard": numbers}
                | "Group by shard" >> beam.CoGroupByKey()
-               | "Write shard" >> beam.ParDo(WriteShard(place))
+               | "Write shard" >> beam.ParDo(WriteShard(paths))
                | "Name report" >> beam.Map(named))
     counted = (read["read"]
                | "Count read" >> beam.CombinePerKey(beam.combiners.TupleCombineFn(sum, sum))
@@ -198,9 +199,9 @@ def build(root: beam.Pipeline, recipe: RecipeConfig, place: Place) -> None:
                    {"source": entry[0], "files": entry[1][0], "read": entry[1][1]})))
     _ = ((written, counted)
          | "All reports" >> beam.Flatten()
-         | "Write reports" >> beam.ParDo(WriteReport(place.reports)))
+         | "Write reports" >> beam.ParDo(WriteReport(paths.reports)))
 
 
 def run(context: Context) -> None:
     """Runs the stage."""
-    context.pipeline(lambda root: build(root, context.recipe, context.place))
+    context.pipeline(lambda root: build(root, context.recipe, context.paths))

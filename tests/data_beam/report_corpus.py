@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from data_beam.base.records import Origin
 from data_beam.dedup.clusters import SCHEMA as CLUSTERS
-from data_beam.records import Origin
 from data_beam.sinks.documents import SCHEMA
-from data_beam.sinks.leftovers import DROPPED_SCHEMA
+from data_beam.sinks.rejected import DROPPED_SCHEMA
 
 HOSTILE = ("<script>alert('x')</script> \"quoted\" & "
            "<img src=http://evil.example/x onerror=alert(1)>")

@@ -13,11 +13,11 @@ from data_beam.augment import share
 from data_beam.augment.augmenter import Augmenter, TemplateDocuments, made_id
 from data_beam.augment.synonyms import Synonyms, load
 from data_beam.augment.templates import generate
+from data_beam.base.files import shard_of
+from data_beam.base.records import DeadLetter, Document, Origin, text_sha256
 from data_beam.config import InputConfig, SourceConfig
 from data_beam.config.augment import AugmentConfig
-from data_beam.records import DeadLetter, Document, Origin, text_sha256
 from data_beam.sinks.documents import corpus_row
-from data_beam.sinks.files import shard_of
 from maxlm.config.schema import ConfigError, build
 
 ALL = range(share.BUCKETS)

@@ -10,8 +10,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from data_beam import beam_options, prepare, preview
+from data_beam import prepare
 from data_beam.augment import share
+from data_beam.base.records import Document, Origin, text_sha256
+from data_beam.base.stage_context import StagePaths
 from data_beam.config import (
     AugmentConfig,
     DecontaminateConfig,
@@ -25,11 +27,10 @@ from data_beam.config import (
     SplitConfig,
 )
 from data_beam.readers.listing import list_files
-from data_beam.records import Document, Origin, text_sha256
-from data_beam.sinks import documents, manifest
-from data_beam.stages import ledger
-from data_beam.stages.augmentation import Making
-from data_beam.stages.context import Place
+from data_beam.runners import beam_options
+from data_beam.sinks import documents
+from data_beam.stages import corpus_manifest, preview, stage_manifest
+from data_beam.stages.augmentation import ShardAugmenter
 from maxlm.config.schema import ConfigError, build, to_plain
 
 QUESTION = "Which of the two rivers that meet below the old town carries more water in summer?"
@@ -169,7 +170,7 @@ def test_only_training_documents_are_copied(inputs):
     document = Document(Origin("rows", "p"), text, "domain", "MIT", "", "en", 0.9,
                         text_sha256(text), "0" * 64, ())
     many = range(10**9)  # so that no template is in shard 0
-    making = Making(recipe, Place("", (), "", "", "", many))
+    making = ShardAugmenter(recipe, StagePaths("", (), "", "", "", many))
     buckets = {source.name: frozenset(range(share.BUCKETS)) for source in recipe.sources}
     for split in ("train", "validation", "test"):
         row = documents.corpus_row(document, split)
@@ -223,10 +224,11 @@ def test_an_edited_function_of_the_user_redoes_its_stage(inputs, section, field,
     for edit in ("def function(x): return []", "def function(x): return [ ]"):
         (inputs / f"{module}.py").write_text(edit)
         importlib.invalidate_caches()
-        found.append((ledger.fingerprints(recipe, listing), manifest.identity(recipe, listing)))
+        found.append((stage_manifest.fingerprints(recipe, listing),
+                      corpus_manifest.identity(recipe, listing)))
     (before, loaded_before), (after, loaded_after) = found
-    redone = [stage for stage in ledger.STAGES if before[stage] != after[stage]]
-    assert redone == list(ledger.STAGES[ledger.STAGES.index(first):])
+    redone = [stage for stage in stage_manifest.STAGES if before[stage] != after[stage]]
+    assert redone == list(stage_manifest.STAGES[stage_manifest.STAGES.index(first):])
     assert loaded_before["loaded"] != loaded_after["loaded"]
     assert module not in sys.modules  # a model may take long to load
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data_beam import beam_options, check_splits, prepare
+from data_beam import check_splits, prepare
 from data_beam.config import (
     DedupConfig,
     FilterConfig,
@@ -24,6 +24,7 @@ from data_beam.config import (
     SplitConfig,
 )
 from data_beam.dedup.shingles import distinct, jaccard, shingles
+from data_beam.runners import beam_options
 from data_beam.split.leaks import LeakFinder, find_leaks
 from maxlm.config.schema import ConfigError
 

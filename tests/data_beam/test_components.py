@@ -12,8 +12,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from data_beam.dedup import components, verify
+from data_beam.dedup.representative import Member, representative
 from data_beam.dedup.shingles import jaccard, mix
-from data_beam.dedup.survivor import Member, survivor
 from data_beam.dedup.verify import UnionFind, Verifier
 
 
@@ -163,5 +163,5 @@ def test_the_survivor_is_longest_then_best_then_smallest():
     members = [Member(1, "c", 10, 5.0), Member(2, "b", 12, 1.0), Member(3, "a", 12, 1.0),
                Member(4, "d", 12, 0.5)]
     for order in itertools.permutations(members):
-        assert survivor(order).id == "a"
-    assert survivor([*members, Member(5, "z", 12, 1.5)]).id == "z"
+        assert representative(order).id == "a"
+    assert representative([*members, Member(5, "z", 12, 1.5)]).id == "z"

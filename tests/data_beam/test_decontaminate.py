@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.clean.text import clean_prose
 from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
-from data_beam.decontaminate import index, rule
+from data_beam.decontaminate import filter, index
 from data_beam.decontaminate import tokens as token_module
 from data_beam.decontaminate.evaluation_sets import read
+from data_beam.decontaminate.filter import DecontaminateFilter, SetCounts
 from data_beam.decontaminate.index import Lengths, NgramIndex
-from data_beam.decontaminate.rule import DecontaminateRule, SetCounts
 from data_beam.decontaminate.tokens import mostly_unspaced, spans, tokens
-from data_beam.records import Document, Dropped, Origin, text_sha256
 from maxlm.config.schema import ConfigError, build
 
 QUESTION = ("A farmer has 17 sheep, and all but 9 of them run away during the night; how many "
@@ -39,9 +39,9 @@ def document(text: str) -> Document:
                     "0" * 64, ("extract:html",))
 
 
-def make(folder: Path, rows: list, fields=("question",), **settings_) -> DecontaminateRule:
+def make(folder: Path, rows: list, fields=("question",), **settings_) -> DecontaminateFilter:
     (folder / "set.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-    return DecontaminateRule(build(DecontaminateConfig, {"sets": [
+    return DecontaminateFilter(build(DecontaminateConfig, {"sets": [
         {"name": "sheep", "root": str(folder), "pattern": "set.jsonl", "fields": fields}],
         **settings_}, "config.decontaminate"))
 
@@ -370,7 +370,7 @@ def test_an_evaluation_set_that_cannot_be_used_is_an_error_at_start(
         data = content if isinstance(content, bytes) else content.encode()
         (tmp_path / "set.jsonl").write_bytes(data)
     with pytest.raises(ConfigError) as caught:
-        DecontaminateRule(build(DecontaminateConfig, {"sets": [{
+        DecontaminateFilter(build(DecontaminateConfig, {"sets": [{
             "name": "sheep", "root": str(tmp_path), "pattern": "set.jsonl",
             "fields": ["question"], **changes}]}, "config.decontaminate"))
     assert message in str(caught.value) and "config.decontaminate.sets[0]" in str(caught.value)
@@ -397,6 +397,6 @@ def test_a_planted_item_that_is_not_found_stops_the_start(tmp_path, monkeypatch)
 
 
 def test_an_item_that_would_be_kept_stops_the_start(tmp_path, monkeypatch):
-    monkeypatch.setattr(rule, "_covered", lambda matches, count: np.zeros(count, bool))
+    monkeypatch.setattr(filter, "_covered", lambda matches, count: np.zeros(count, bool))
     with pytest.raises(RuntimeError, match="alone would be kept"):
         make(tmp_path, [{"question": QUESTION}])

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
+from data_beam.base.files import shard_of
+from data_beam.base.records import Document, Origin
 from data_beam.config import SplitConfig
 from data_beam.dedup.exact import DropOthers, claim, origin_of
-from data_beam.records import Document, Origin
-from data_beam.sinks.files import shard_of
 from data_beam.split.content_hash import split_of
 from maxlm.config.schema import ConfigError, build
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from data_beam import beam_options, prepare
+from data_beam import prepare
 from data_beam.config import (
     DedupConfig,
     ExtractConfig,
@@ -22,6 +22,7 @@ from data_beam.config import (
     SourceConfig,
 )
 from data_beam.extract.html import main_text
+from data_beam.runners import beam_options
 from tests.data_beam import debian_material
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from data_beam import beam_options, prepare
+from data_beam import prepare
 from data_beam.config import (
     DedupConfig,
     FilterConfig,
@@ -23,6 +23,7 @@ from data_beam.config import (
     SplitConfig,
 )
 from data_beam.dedup.shingles import distinct, jaccard, shingles
+from data_beam.runners import beam_options
 
 HAN = "".join(map(chr, range(0x4E00, 0x5200)))
 
@@ -112,8 +113,8 @@ def test_exactly_one_of_each_true_cluster_is_kept_and_it_is_the_longest(corpus):
     # A pair at the threshold meets with probability 0.98, one at 0.8 with 0.9998.
     for cluster in truth:
         assert len(cluster & kept) == 1
-        survivor, = cluster & kept
-        assert len(texts[survivor]) == max(len(texts[i]) for i in cluster)
+        representative, = cluster & kept
+        assert len(texts[representative]) == max(len(texts[i]) for i in cluster)
 
 
 def test_clusters_are_written_out(corpus):
@@ -129,11 +130,11 @@ def test_clusters_are_written_out(corpus):
     for name, members in written.items():
         assert [m["kept"] for m in members] == [True] + [False] * (len(members) - 1)
         assert members[0]["id"] == name == kept_ids[name]["cluster"]
-        survivor = distinct(shingles(texts[members[0]["record"] - 1]))
+        representative = distinct(shingles(texts[members[0]["record"] - 1]))
         for member in members:
             text = texts[member["record"] - 1]
             assert member["characters"] == len(text)
-            assert member["similarity"] == jaccard(survivor, distinct(shingles(text)))
+            assert member["similarity"] == jaccard(representative, distinct(shingles(text)))
             if not member["kept"]:
                 end = dropped[member["id"]]
                 assert (end["stage"], end["reason"]) == ("dedup", "near duplicate")
@@ -232,8 +233,8 @@ def test_chinese_copies_join_and_unrelated_texts_do_not(tmp_path):
     assert len(numbers(rows(output, "documents")) & {0, 1}) == 1
     # ... but near enough to share a split.
     splits = {row["record"] - 1: row["split"] for row in rows(output, "documents")}
-    survivor, = numbers(rows(output, "documents")) & {0, 1}
-    assert splits[survivor] == splits[3]
+    representative, = numbers(rows(output, "documents")) & {0, 1}
+    assert splits[representative] == splits[3]
 
 
 def test_empty_and_short_texts_never_make_a_cluster(tmp_path):

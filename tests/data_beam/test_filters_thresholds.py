@@ -8,12 +8,12 @@ from collections import Counter
 
 import pytest
 
+from data_beam.base.records import Document, Dropped
 from data_beam.config import FilterConfig
 from data_beam.config import rule_sets as tables
 from data_beam.filters import nemo
 from data_beam.filters.roots import stop_words
 from data_beam.filters.words import chinese_words
-from data_beam.records import Document, Dropped
 from tests.data_beam.filter_cases import document, outcome, reason
 
 

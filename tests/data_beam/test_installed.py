@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from data_beam import installed
+from data_beam.base.records import Record
 from data_beam.config import RecipeConfig
+from data_beam.readers import installed
 from data_beam.readers.listing import list_files
 from data_beam.readers.records import read_file
-from data_beam.records import Record
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 

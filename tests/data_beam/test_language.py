@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_beam import beam_options, prepare
-from data_beam.clean.language import LanguageRule, cld2_share
+from data_beam import prepare
+from data_beam.base.records import Document, Dropped
+from data_beam.clean.language import LanguageFilter, cld2_share
 from data_beam.config import InputConfig, LanguageConfig, RecipeConfig, SourceConfig
-from data_beam.records import Document, Dropped
+from data_beam.runners import beam_options
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.filter_cases import document
 
@@ -38,7 +39,7 @@ class _Guess:
 
 
 def named(text, guess=None, **config):
-    rule = LanguageRule(LanguageConfig(**config))
+    rule = LanguageFilter(LanguageConfig(**config))
     if guess:
         rule._identify = _Guess(*guess)
     result = rule(document(text, ""))
@@ -90,7 +91,7 @@ def test_codes_that_cld2_does_not_have_are_compared_with_their_family(code, text
 
 
 def test_only_listed_languages_are_kept():
-    rule = LanguageRule(LanguageConfig(languages=("en", "zh")))
+    rule = LanguageFilter(LanguageConfig(languages=("en", "zh")))
     for language, text in TEXTS.items():
         result = rule(document(text * 5, ""))
         if language in ("en", "zh"):
@@ -100,7 +101,7 @@ def test_only_listed_languages_are_kept():
             assert (result.stage, result.reason) == ("language", "other language")
             assert result.detail.startswith(language)
     assert isinstance(rule(document("12 34", "")), Dropped)
-    both = LanguageRule(LanguageConfig(languages=("en", "und")))
+    both = LanguageFilter(LanguageConfig(languages=("en", "und")))
     assert isinstance(both(document("12 34", "")), Document)
 
 
@@ -120,7 +121,7 @@ def test_an_unknown_second_vote_is_an_error():
 @given(st.text(alphabet=st.characters(), max_size=300))
 @settings(max_examples=300, deadline=None)
 def test_any_string_has_a_language(text):
-    rule = LanguageRule(LanguageConfig(second_vote="cld2", languages=("en", "und")))
+    rule = LanguageFilter(LanguageConfig(second_vote="cld2", languages=("en", "und")))
     result = rule(document(text.encode("utf-8", "ignore").decode("utf-8"), ""))
     assert isinstance(result, Document | Dropped)
     cld2_share(text, "en")
@@ -128,7 +129,7 @@ def test_any_string_has_a_language(text):
 
 @pytest.mark.parametrize("unit", ["x", "字", "\n", "word ", "\x00", "\ufffe", "🏳️‍🌈", " "])
 def test_long_texts_take_bounded_time(unit):
-    LanguageRule(LanguageConfig(second_vote="cld2"))(document(unit * (500_000 // len(unit)), ""))
+    LanguageFilter(LanguageConfig(second_vote="cld2"))(document(unit * (500_000 // len(unit)), ""))
 
 
 def test_a_source_may_know_its_language(tmp_path):

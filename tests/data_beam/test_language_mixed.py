@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from data_beam.base.records import Document
 from data_beam.clean import language as module
-from data_beam.clean.language import LanguageIdentifier, LanguageRule, cld2_share, main_script
+from data_beam.clean.language import LanguageFilter, LanguageIdentifier, cld2_share, main_script
 from data_beam.config import LanguageConfig
-from data_beam.records import Document
 from tests.data_beam.debian_material import books
 from tests.data_beam.filter_cases import document
 
@@ -105,7 +105,7 @@ NOTES = [
 @pytest.mark.parametrize("language, text", NOTES)
 def test_a_text_in_two_scripts_has_the_language_of_its_prose(language, text, second_vote):
     """Neither model alone knows: fastText says Tagalog or Japanese of the notes, CLD2 English."""
-    result = LanguageRule(LanguageConfig(second_vote=second_vote))(document(text, ""))
+    result = LanguageFilter(LanguageConfig(second_vote=second_vote))(document(text, ""))
     assert isinstance(result, Document)
     assert result.language == language
     assert result.language_score is not None and 0.8 < result.language_score <= 1
@@ -113,7 +113,7 @@ def test_a_text_in_two_scripts_has_the_language_of_its_prose(language, text, sec
 
 @pytest.mark.parametrize("language, text", NOTES)
 def test_a_medical_recipe_keeps_the_notes_in_its_languages(language, text):
-    rule = LanguageRule(LanguageConfig(languages=("zh", "en"), second_vote="cld2"))
+    rule = LanguageFilter(LanguageConfig(languages=("zh", "en"), second_vote="cld2"))
     assert isinstance(rule(document(text, "")), Document) == (language in ("zh", "en"))
 
 

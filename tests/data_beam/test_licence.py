@@ -4,16 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config.licence import LicenceConfig
 from data_beam.filters import spdx
-from data_beam.filters.licence import Allowed, LicenceRule
-from data_beam.records import Document, Dropped, Origin, text_sha256
+from data_beam.filters.licence import Allowed, LicenceFilter
 from maxlm.config.schema import ConfigError, build
 
 
 def outcome(licence: str, *allow: str, unknown: str = "drop") -> str:
     """`kept`, or the reason."""
-    rule = LicenceRule(build(LicenceConfig, {"allow": allow, "unknown": unknown}, "config.licence"))
+    rule = LicenceFilter(
+        build(LicenceConfig, {"allow": allow, "unknown": unknown}, "config.licence"))
     document = Document(Origin("s", "p"), "text", "general", licence, "", "en", 1.0,
                         text_sha256("text"), "0" * 64, ())
     result = rule(document)

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from data_beam import prepare, tokenize, train_tokenizer
+from data_beam.base import files
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
 from data_beam.readers.listing import list_files
-from data_beam.sinks import files, output_folder
+from data_beam.sinks import output_folder
 from maxlm.config.schema import ConfigError
 from tests.document_corpora import document, write_corpus
 from tests.token_corpora import tiny_tokenizer

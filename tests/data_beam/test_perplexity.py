@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_beam import train_perplexity, train_tokenizer
+from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import PerplexityConfig, PerplexityModelConfig, RecipeConfig, SourceConfig
 from data_beam.config.sources import InputConfig
-from data_beam.models.perplexity import PerplexityModel, PerplexityRule
-from data_beam.records import Document, Dropped, Origin, text_sha256
-from data_beam.rules import make_rules
+from data_beam.filters.chain import make_rules
+from data_beam.models.perplexity import PerplexityFilter, PerplexityModel
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.file_limits import file_size_limit
 from tests.data_beam.real_text import chinese, degraded, english
@@ -50,10 +50,10 @@ def models(corpus, tmp_path_factory):
     return folder
 
 
-def rule(models, **fields) -> PerplexityRule:
+def rule(models, **fields) -> PerplexityFilter:
     entries = [{"language": language, "model": str(models / language), **fields}
                for language in ("zh", "en")]
-    return PerplexityRule(build(PerplexityConfig, {"models": entries}, "config.perplexity"))
+    return PerplexityFilter(build(PerplexityConfig, {"models": entries}, "config.perplexity"))
 
 
 def test_the_description_counts_what_was_done(models, corpus):
@@ -137,7 +137,7 @@ def test_reasons_and_details(models):
 def test_languages_without_a_model_are_a_policy(models):
     other = document("Der Ausschuss wird seinen Bericht nächste Woche veröffentlichen.", "de")
     assert rule(models)(other) is other
-    strict = PerplexityRule(PerplexityConfig(
+    strict = PerplexityFilter(PerplexityConfig(
         (PerplexityModelConfig("zh", str(models / "zh")),), "drop"))
     outcome = strict(other)
     assert isinstance(outcome, Dropped)

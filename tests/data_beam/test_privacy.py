@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data_beam.base.records import DeadLetter, Document, Dropped, Origin, text_sha256
 from data_beam.config.privacy import PrivacyConfig
+from data_beam.filters.chain import judge
 from data_beam.privacy.card import is_card
 from data_beam.privacy.checksums import luhn, mod11_2
-from data_beam.privacy.rule import PLACEHOLDERS, PrivacyRule, find
+from data_beam.privacy.filter import PLACEHOLDERS, PrivacyFilter, find
 from data_beam.privacy.spans import Span, without_overlaps
-from data_beam.records import DeadLetter, Document, Dropped, Origin, text_sha256
-from data_beam.rules import judge
 from maxlm.config.schema import ConfigError, build
 
 
@@ -25,8 +25,8 @@ def document(text: str) -> Document:
                     "0" * 64, ("extract:html",))
 
 
-def rule(**fields) -> PrivacyRule:
-    return PrivacyRule(build(PrivacyConfig, {"enabled": True, **fields}, "config.privacy"))
+def rule(**fields) -> PrivacyFilter:
+    return PrivacyFilter(build(PrivacyConfig, {"enabled": True, **fields}, "config.privacy"))
 
 
 def redact(text: str, **fields) -> str:

@@ -3,7 +3,7 @@
 import io
 import json
 
-from data_beam.progress import Progress, WorkerProgress, summary
+from data_beam.runners.progress import Progress, WorkerProgress, summary
 
 
 def test_the_line_adds_up_what_the_workers_have_done(tmp_path):

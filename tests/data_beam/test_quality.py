@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_beam import train_quality
+from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import QualityConfig, RecipeConfig, SourceConfig
 from data_beam.config.sources import InputConfig
+from data_beam.filters.chain import make_rules
 from data_beam.models.agreement import agreement, kappa
-from data_beam.models.classifier import QualityRule, TextClassifier
+from data_beam.models.classifier import QualityFilter, TextClassifier
 from data_beam.models.hashed_ngrams import HashedNgrams
 from data_beam.models.ordinal import OrdinalModel
 from data_beam.models.ordinal_training import train
-from data_beam.records import Document, Dropped, Origin, text_sha256
-from data_beam.rules import make_rules
 from maxlm.config.schema import ConfigError
 from tests.data_beam.real_text import chinese, degraded, english
 
@@ -171,7 +171,7 @@ def test_it_learns_to_rate_both_languages(model):
     assert report["held_out"]["quadratic_weighted_kappa"] > 0.7
     assert report["held_out"]["f1"] > 0.8
     classify = TextClassifier(str(model), "quality", "field")
-    rule = QualityRule(QualityConfig(str(model), 2.0))
+    rule = QualityFilter(QualityConfig(str(model), 2.0))
     for language, texts in (("zh", chinese()[400:440]), ("en", english()[300:340])):
         clean = [classify(text) for text in texts]
         bad = [classify(degraded(text, language, i, i)) for i, text in enumerate(texts)]
@@ -186,13 +186,13 @@ def test_it_learns_to_rate_both_languages(model):
 def test_the_rule_drops_under_the_threshold_and_passes_code_by(model):
     text = degraded(chinese()[400], "zh", 1, 5)
     score = TextClassifier(str(model), "quality", "field")(text)
-    outcome = QualityRule(QualityConfig(str(model), score + 0.01))(document(text))
+    outcome = QualityFilter(QualityConfig(str(model), score + 0.01))(document(text))
     assert isinstance(outcome, Dropped)
     assert (outcome.stage, outcome.reason) == ("quality", "quality too low")
     assert outcome.detail == f"{score:.2f}, less than {score + 0.01:g}"
-    assert isinstance(QualityRule(QualityConfig(str(model), score))(document(text)), Document)
+    assert isinstance(QualityFilter(QualityConfig(str(model), score))(document(text)), Document)
     code = document("x = 1\n", "python", is_code=True)
-    assert QualityRule(QualityConfig(str(model), 5.0))(code) is code
+    assert QualityFilter(QualityConfig(str(model), 5.0))(code) is code
 
 
 @settings(max_examples=80, deadline=None)

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import rule_sets as tables
 from data_beam.config.filters import FilterConfig
 from data_beam.filters import repeated_sentences
 from data_beam.filters.rule_sets import make_rule_sets
-from data_beam.records import Document, Dropped, Origin, text_sha256
 
 ENGLISH = [
     "Read more at www.example.com for the latest chapters of this book",

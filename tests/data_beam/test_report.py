@@ -17,12 +17,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_beam import beam_options, corpus_files, prepare, report, tokenize, train_tokenizer
+from data_beam import prepare, report, tokenize, train_tokenizer
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
+from data_beam.readers import corpus_files
 from data_beam.reporting import make, page
 from data_beam.reporting.marks import clip, find_marks, redact
 from data_beam.reporting.markup import escape, marked
 from data_beam.reporting.summary import Summary
+from data_beam.runners import beam_options
 from maxlm.config.schema import ConfigError
 from tests.data_beam import report_corpus
 

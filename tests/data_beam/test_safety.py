@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_beam import train_quality
+from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import KeywordListConfig, RecipeConfig, SafetyConfig, SourceConfig
 from data_beam.config.sources import InputConfig
+from data_beam.filters.chain import make_rules, model_files
 from data_beam.models import default_keywords
 from data_beam.models.classifier import TextClassifier
 from data_beam.models.keywords import Keywords, read_list
 from data_beam.models.loaded_files import all_paths
-from data_beam.models.safety import SafetyRule
-from data_beam.records import Document, Dropped, Origin, text_sha256
-from data_beam.rules import make_rules, model_files
+from data_beam.models.safety import SafetyFilter
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.real_text import chinese, degraded, english
 
@@ -100,8 +100,8 @@ def test_the_matcher_is_a_search_for_each_place(entries, text):
     assert Keywords(entries).find(text) == sorted(expected)
 
 
-def rule(**fields) -> SafetyRule:
-    return SafetyRule(build(SafetyConfig, fields, "config.safety"))
+def rule(**fields) -> SafetyFilter:
+    return SafetyFilter(build(SafetyConfig, fields, "config.safety"))
 
 
 def test_toxicity_is_the_share_of_characters_and_stays_with_the_document():

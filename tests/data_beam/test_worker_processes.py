@@ -14,7 +14,7 @@ from typing import Any
 import apache_beam as beam
 import pytest
 
-from data_beam import beam_options
+from data_beam.runners import beam_options
 from maxlm.config.schema import ConfigError
 
 OPTIONS = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")

@@ -6,10 +6,11 @@ from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.progress import WorkerProgress
-from data_beam.records import DeadLetter, Document, Dropped
-from data_beam.sinks import documents, files, leftovers
-from data_beam.stages.context import KINDS, Place, Report
+from data_beam.base import files
+from data_beam.base.records import DeadLetter, Document, Dropped
+from data_beam.base.stage_context import KINDS, Report, StagePaths
+from data_beam.runners.progress import WorkerProgress
+from data_beam.sinks import documents, rejected
 
 SAMPLES = 5
 """Dropped documents whose text is kept for the report: by shard, stage and reason."""
@@ -18,12 +19,12 @@ _SAMPLE_CHARACTERS = 4000
 Judge = Callable[[Document], Document | Dropped | DeadLetter]
 
 
-def rewrite(place: Place, shard: int, judge: Judge, progress: WorkerProgress,
+def rewrite(paths: StagePaths, shard: int, judge: Judge, progress: WorkerProgress,
             shown: Callable[[str], str] = str) -> Iterator[Report]:
     """The shard of the stage before, judged, as the shard of this one.
 
     Args:
-      place: of the stage.
+      paths: of the stage.
       shard: number.
       judge: document -> the document to keep, changed or not, or why it is not kept. Called in the
         order of ids.
@@ -40,7 +41,7 @@ def rewrite(place: Place, shard: int, judge: Judge, progress: WorkerProgress,
 
     def kept() -> Iterator[dict[str, Any]]:
         for document in documents.read_documents(
-                place.shard_path(place.inputs, "documents", shard)):
+                paths.shard_path(paths.inputs, "documents", shard)):
             read[document.origin.source] = read.get(document.origin.source, 0) + 1
             outcome = judge(document)
             progress.add(documents=1)
@@ -52,20 +53,20 @@ def rewrite(place: Place, shard: int, judge: Judge, progress: WorkerProgress,
                 if isinstance(outcome, Dropped):
                     samples.add(outcome, document.text)
 
-    path = place.shard_path(place.output, "documents", shard)
-    files.make_folder(FileSystems.join(place.output, "documents"))
+    path = paths.shard_path(paths.output, "documents", shard)
+    files.make_folder(FileSystems.join(paths.output, "documents"))
     size, digest, rows = documents.write_rows(
-        path, place.temporary, kept(), documents.STAGE_SCHEMA)
-    yield {**file_report(place, path, size, digest, rows), "sources": counts.by_source,
+        path, paths.temporary, kept(), documents.STAGE_SCHEMA)
+    yield {**file_report(paths, path, size, digest, rows), "sources": counts.by_source,
            "read": read}
-    yield leftovers.write(place, "dropped", shard, map(leftovers.row, ends[Dropped]))
-    yield leftovers.write(place, "dead_letters", shard, map(leftovers.row, ends[DeadLetter]))
-    yield samples.write(place, shard)
+    yield rejected.write(paths, "dropped", shard, map(rejected.row, ends[Dropped]))
+    yield rejected.write(paths, "dead_letters", shard, map(rejected.row, ends[DeadLetter]))
+    yield samples.write(paths, shard)
 
 
-def file_report(place: Place, path: str, size: int, digest: str, rows: int) -> Report:
+def file_report(paths: StagePaths, path: str, size: int, digest: str, rows: int) -> Report:
     """What a manifest lists of a file."""
-    return {"file": path[len(place.output.rstrip("/")) + 1:], "bytes": size, "sha256": digest,
+    return {"file": path[len(paths.output.rstrip("/")) + 1:], "bytes": size, "sha256": digest,
             "rows": rows}
 
 
@@ -113,19 +114,19 @@ class Samples:
                 "detail": dropped.detail, "characters": len(text),
                 "text": self._shown(text)[:_SAMPLE_CHARACTERS]})
 
-    def write(self, place: Place, shard: int) -> Report:
+    def write(self, paths: StagePaths, shard: int) -> Report:
         """Writes the shard of samples."""
         rows = [row for _, rows in sorted(self._rows.items()) for row in rows]
-        return write_json_lines(place, "samples", shard, rows)
+        return write_json_lines(paths, "samples", shard, rows)
 
 
-def write_json_lines(place: Place, kind: str, shard: int, rows: Iterable[dict[str, Any]]
+def write_json_lines(paths: StagePaths, kind: str, shard: int, rows: Iterable[dict[str, Any]]
                      ) -> Report:
     """A shard of JSON lines."""
     assert KINDS[kind] == "jsonl"
     lines = [(json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8") for row in rows]
-    path = place.shard_path(place.output, kind, shard)
-    files.make_folder(FileSystems.join(place.output, kind))
-    size, digest = files.write_atomically(path, place.temporary,
+    path = paths.shard_path(paths.output, kind, shard)
+    files.make_folder(FileSystems.join(paths.output, kind))
+    size, digest = files.write_atomically(path, paths.temporary,
                                           lambda handle: handle.write(b"".join(lines)))
-    return file_report(place, path, size, digest, len(lines))
+    return file_report(paths, path, size, digest, len(lines))

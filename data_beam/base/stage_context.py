@@ -8,8 +8,8 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
 from data_beam.config import RecipeConfig
-from data_beam.sinks import files
 
 KINDS = {"documents": "parquet", "dropped": "parquet", "dead_letters": "jsonl",
          "samples": "jsonl"}
@@ -20,7 +20,7 @@ Report = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class StagePaths:
     """Folders and numbers of a stage, for workers too.
 
     Attributes:
@@ -61,14 +61,14 @@ class Context:
 
     Attributes:
       recipe: the whole recipe.
-      place: where.
+      paths: where.
       pipeline: runs one Beam pipeline: it calls its argument with an empty one to be filled, and
         comes back when the pipeline is done.
       corpus: manifest of the corpus as far as it is known, for the stage `report`.
     """
 
     recipe: RecipeConfig
-    place: Place
+    paths: StagePaths
     pipeline: Callable[[Callable[[beam.Pipeline], None]], None]
     corpus: dict[str, Any] = dataclasses.field(default_factory=dict)
 

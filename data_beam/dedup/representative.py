@@ -21,6 +21,6 @@ class Member:
     quality: float
 
 
-def survivor(members: Iterable[Member]) -> Member:
+def representative(members: Iterable[Member]) -> Member:
     """The longest; of equally long ones that of the highest quality; of those the smallest id."""
     return min(members, key=lambda member: (-member.characters, -member.quality, member.id))

@@ -9,7 +9,7 @@ from typing import Any
 
 import xxhash
 
-from data_beam.corpus_files import CorpusFiles, read_rows
+from data_beam.readers.corpus_files import CorpusFiles, read_rows
 from maxlm.config.schema import ConfigError, suggestion
 
 COLUMNS = ["id", "text", "source", "domain", "language", "split"]

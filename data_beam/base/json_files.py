@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from data_beam.sinks import files
+from data_beam.base import files
 
 
 class NotThisKind(ValueError):

@@ -4,21 +4,21 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from data_beam.base.records import DeadLetter, Document, Dropped, Record
 from data_beam.config import RecipeConfig
-from data_beam.decontaminate.rule import DecontaminateRule
-from data_beam.process import process
+from data_beam.decontaminate.filter import DecontaminateFilter
+from data_beam.extract.document import process
+from data_beam.filters.chain import Rule, judge, make_rules
 from data_beam.readers.listing import File
 from data_beam.readers.records import read_file
-from data_beam.records import DeadLetter, Document, Dropped, Record
-from data_beam.rules import Rule, judge, make_rules
-from data_beam.stages import ledger, start
+from data_beam.stages import stage_manifest, start
 
 DOCUMENTS = 200
 """Read for the preview, the same number from each source."""
 _PER_FILE = 20
 
 
-def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAGES,
+def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
          replace: bool = False) -> None:
     """Prints the plan of a recipe and a preview; writes nothing.
 
@@ -39,7 +39,7 @@ def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAGE
     decided: Counter[str] = Counter()
     seen: dict[str, str] = {}
     number = 0
-    decides = ledger.STAGES[:max(map(ledger.STAGES.index, stages)) + 1]
+    decides = stage_manifest.STAGES[:max(map(stage_manifest.STAGES.index, stages)) + 1]
     for name, end, steps in _preview(recipe, listing, rules, seen, decides):
         number += 1
         decided[end] += 1
@@ -70,13 +70,13 @@ def _plan(recipe: RecipeConfig, beginning: start.Start, rules: Sequence[Rule],
         lines.append("  the corpus of another recipe or other files that is there is replaced")
     lines.append("  stages:")
     what = {"filter": ", ".join(rule.stage for rule in rules), "report": "report.html, report.json"}
-    for stage in ledger.STAGES:
-        text = what.get(stage, ", ".join(ledger.SECTIONS[stage]))
+    for stage in stage_manifest.STAGES:
+        text = what.get(stage, ", ".join(stage_manifest.SECTIONS[stage]))
         note = " (done before)" if stage in beginning.done else \
             "" if stage in stages else " (not in this run)"
         lines.append(f"    {stage}{note}: {text}")
         if stage == "filter" and stage in stages:
-            lines += [f"      {note}" for rule in rules if isinstance(rule, DecontaminateRule)
+            lines += [f"      {note}" for rule in rules if isinstance(rule, DecontaminateFilter)
                       for note in rule.notes()]
     lines.append(f"  {recipe.shards} shards of each kind of output")
     return "\n".join(lines)

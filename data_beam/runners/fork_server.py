@@ -13,7 +13,7 @@ from multiprocessing import forkserver, resource_tracker
 
 CONTEXT = multiprocessing.get_context("forkserver")
 _PACKAGES = ("data_beam", "maxlm")
-_QUIET = "data_beam.fork_server_quiet"
+_QUIET = "data_beam.runners.fork_server_quiet"
 
 
 def start_early(module: str, argv: Sequence[str]) -> None:

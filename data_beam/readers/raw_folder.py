@@ -1,8 +1,8 @@
 """A source made of a folder with files of any known format, told apart by their names."""
 
+from data_beam.base import files
 from data_beam.config import InputConfig, SourceConfig
 from data_beam.readers.listing import unfollowed
-from data_beam.sinks import files
 from maxlm.config.schema import ConfigError
 
 FORMATS = {

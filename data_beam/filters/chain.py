@@ -10,21 +10,20 @@ from typing import Protocol
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam import user_function
-from data_beam.clean.language import LanguageRule
+from data_beam.base import files, user_function
+from data_beam.base.records import DeadLetter, Document, Dropped
+from data_beam.clean.language import LanguageFilter
 from data_beam.config import RecipeConfig
 from data_beam.decontaminate import evaluation_sets
-from data_beam.decontaminate.rule import DecontaminateRule
-from data_beam.filters.basic import BasicRule
-from data_beam.filters.licence import LicenceRule
+from data_beam.decontaminate.filter import DecontaminateFilter
+from data_beam.filters.basic import BasicFilter
+from data_beam.filters.licence import LicenceFilter
 from data_beam.filters.rule_sets import make_rule_sets
 from data_beam.models import loaded_files
-from data_beam.models.classifier import QualityRule
-from data_beam.models.perplexity import PerplexityRule
-from data_beam.models.safety import SafetyRule
-from data_beam.privacy.rule import PrivacyRule
-from data_beam.records import DeadLetter, Document, Dropped
-from data_beam.sinks import files
+from data_beam.models.classifier import QualityFilter
+from data_beam.models.perplexity import PerplexityFilter
+from data_beam.models.safety import SafetyFilter
+from data_beam.privacy.filter import PrivacyFilter
 from maxlm.config.schema import ConfigError
 
 
@@ -47,12 +46,12 @@ def make_rules(recipe: RecipeConfig) -> list[Rule]:
       ConfigError: a rule that cannot work: a model that does not exist, a list that is empty.
     """
     return [
-        BasicRule(recipe.filters),
-        *([LicenceRule(recipe.licence)] if recipe.licence.allow else []),
-        LanguageRule(recipe.language),
+        BasicFilter(recipe.filters),
+        *([LicenceFilter(recipe.licence)] if recipe.licence.allow else []),
+        LanguageFilter(recipe.language),
         *make_rule_sets(recipe.filters),
-        *([PerplexityRule(recipe.perplexity)] if recipe.perplexity.models else []),
-        *([QualityRule(recipe.quality)] if recipe.quality.model else []),
+        *([PerplexityFilter(recipe.perplexity)] if recipe.perplexity.models else []),
+        *([QualityFilter(recipe.quality)] if recipe.quality.model else []),
         *make_rules_for_made(recipe),
     ]
 
@@ -65,9 +64,9 @@ def make_rules_for_made(recipe: RecipeConfig) -> list[Rule]:
       ConfigError: as `make_rules`.
     """
     return [
-        *([SafetyRule(recipe.safety)] if recipe.safety.is_on else []),
-        *([DecontaminateRule(recipe.decontaminate)] if recipe.decontaminate.sets else []),
-        *([PrivacyRule(recipe.privacy)] if recipe.privacy.enabled else []),
+        *([SafetyFilter(recipe.safety)] if recipe.safety.is_on else []),
+        *([DecontaminateFilter(recipe.decontaminate)] if recipe.decontaminate.sets else []),
+        *([PrivacyFilter(recipe.privacy)] if recipe.privacy.enabled else []),
     ]
 
 

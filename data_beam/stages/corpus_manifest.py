@@ -7,13 +7,13 @@ from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import json_files
 from data_beam.config import RecipeConfig
 from data_beam.readers.listing import File, fingerprint
-from data_beam.sinks import json_files
-from data_beam.stages import ledger
+from data_beam.stages import stage_manifest
 from maxlm.config.schema import ConfigError, to_plain
 
-NAME = ledger.NAME
+NAME = stage_manifest.NAME
 _COUNTS = {str: int}
 _ENDS = {str: _COUNTS}
 _SHAPE = {
@@ -42,7 +42,7 @@ def identity(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, Any]:
         "recipe_sha256": hashlib.sha256(canonical.encode("utf-8")).hexdigest(),
         "inputs": {"files": len(listing), "bytes": sum(file.size for file in listing),
                    "fingerprint": fingerprint(listing)},
-        "loaded": {path: digest for of_stage in ledger.loaded_files(recipe).values()
+        "loaded": {path: digest for of_stage in stage_manifest.loaded_files(recipe).values()
                    for path, digest in of_stage.items()},
     }
 
@@ -78,11 +78,11 @@ def of_corpus(recipe: RecipeConfig, listing: Sequence[File],
             "domain": source.domain, "licence": source.licence, **counts,
             **{key: first["sources"][source.name][key] for key in ("files", "read")},
             "input_bytes": sum(file.size for file in listing if file.source == source.name)}
-    ledger.check_conservation(sources)
+    stage_manifest.check_conservation(sources)
     total = {key: sum(entry[key] for entry in sources.values())
              for key in ("files", "read", "kept", "augmented", "characters", "bytes")}
     for key in ("dropped", "dead_letters"):
-        total[key] = sum(ledger.total(entry[key]) for entry in sources.values())
+        total[key] = sum(stage_manifest.total(entry[key]) for entry in sources.values())
     return {
         "format": "maxlm corpus 2",
         **identity(recipe, listing),
@@ -93,5 +93,5 @@ def of_corpus(recipe: RecipeConfig, listing: Sequence[File],
                    for stage, sums in stages.items() if "sources" in sums},
         "outputs": sorted([*last["outputs"], *stages.get("report", {}).get("outputs", [])],
                           key=lambda entry: entry["file"]),
-        "libraries": ledger.libraries(),
+        "libraries": stage_manifest.libraries(),
     }

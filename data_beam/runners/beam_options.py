@@ -18,8 +18,8 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
-from data_beam import fork_server
-from data_beam.worker_processes import LocalRunner
+from data_beam.runners import fork_server
+from data_beam.runners.worker_processes import LocalRunner
 from maxlm.config.schema import ConfigError
 
 DEFAULT_RUNNER = "FnApiRunner"

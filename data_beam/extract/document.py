@@ -1,11 +1,11 @@
 """One record to a clean document: its text extracted from the markup, and repaired."""
 
+from data_beam.base.records import DeadLetter, Document, Dropped, Record, text_sha256
 from data_beam.clean.prose import clean
 from data_beam.clean.text import clean_code
 from data_beam.config import RecipeConfig
-from data_beam.extract.programming_languages import language_of
 from data_beam.extract.text import SOURCE_CODE, ExtractionError, NoText, extract
-from data_beam.records import DeadLetter, Document, Dropped, Record, text_sha256
+from data_beam.readers.programming_languages import language_of
 
 
 def process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadLetter:

@@ -9,7 +9,7 @@ import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.sinks import files, json_files
+from data_beam.base import files, json_files
 from maxlm.config.schema import ConfigError, suggestion
 
 _ROWS = 256

@@ -27,7 +27,7 @@ from apache_beam.runners.portability.fn_api_runner.worker_handlers import (
 from apache_beam.runners.worker import data_plane, log_handler, sdk_worker, sdk_worker_main
 from google.protobuf import json_format, text_format
 
-from data_beam import fork_server
+from data_beam.runners import fork_server
 from maxlm.config.schema import ConfigError
 
 _URN = "maxlm:env:forked_process:v1"

@@ -24,9 +24,10 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from data_beam.corpus_files import DAMAGED, DocumentFile, damaged
-from data_beam.progress import WorkerProgress
-from data_beam.sinks import array_record, files
+from data_beam.base import files
+from data_beam.readers.corpus_files import DAMAGED, DocumentFile, damaged
+from data_beam.runners.progress import WorkerProgress
+from data_beam.sinks import array_record
 from maxlm.data.corpus import ID_BYTES, token_dtype
 from maxlm.data.tokenizer import Tokenizer
 

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.sinks import files
+from data_beam.base import files
 
 _SECONDS = 0.5
 

@@ -1,6 +1,6 @@
 """SentencePiece training in a process of its own, so that the command can show progress.
 
-    python -m data_beam.spm_training JOB.json
+    python -m data_beam.tokenizer.sentencepiece_training JOB.json
 
 JOB.json: {"sentences": one a line, "model": file to write, "arguments": of the trainer}. Exit
 status 3 with the trainer's message as the last line of standard output when it refuses, 4 with the
@@ -49,8 +49,8 @@ def train(sentences: Iterable[str], arguments: dict[str, Any],
         job.write_text(json.dumps(
             {"sentences": str(lines), "model": str(model), "arguments": arguments}))
         process = subprocess.Popen(
-            [sys.executable, "-m", "data_beam.spm_training", str(job)], text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+            [sys.executable, "-m", "data_beam.tokenizer.sentencepiece_training", str(job)],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
         assert process.stdout is not None
         skipped, last = 0, ""
         try:

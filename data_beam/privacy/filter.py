@@ -5,7 +5,8 @@ import string
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from data_beam import user_function
+from data_beam.base import user_function
+from data_beam.base.records import Document, Dropped
 from data_beam.config.privacy import PrivacyConfig
 from data_beam.privacy.card import cards
 from data_beam.privacy.email import emails
@@ -13,7 +14,6 @@ from data_beam.privacy.identity import passports, plates, resident_ids, ssns
 from data_beam.privacy.ip import ipv4, ipv6
 from data_beam.privacy.phone import phones
 from data_beam.privacy.spans import Span, number_windows, to_ascii, without_overlaps
-from data_beam.records import Document, Dropped
 from maxlm.config.schema import ConfigError
 
 PLACEHOLDERS = {
@@ -58,7 +58,7 @@ def _replace(text: str, spans: list[Span]) -> str:
     return "".join(parts) + text[position:]
 
 
-class PrivacyRule:
+class PrivacyFilter:
     """Replaces, counts, or drops for personal data.
 
     What is found is counted in `scores` by kind (`pii/email`), what is replaced noted in

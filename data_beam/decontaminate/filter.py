@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config.decontaminate import DecontaminateConfig
 from data_beam.decontaminate import evaluation_sets
 from data_beam.decontaminate.index import Lengths, Match, NgramIndex
 from data_beam.decontaminate.tokens import spans, tokens
-from data_beam.records import Document, Dropped, Origin, text_sha256
 from maxlm.config.schema import ConfigError
 
 _EXCERPT = 80
@@ -31,7 +31,7 @@ class SetCounts:
     """Fields and elements of lists that are searched for."""
 
 
-class DecontaminateRule:
+class DecontaminateFilter:
     """Drops documents, or takes out passages, by n-grams shared with evaluation sets.
 
     The share of a document's tokens that lie in such n-grams becomes the score

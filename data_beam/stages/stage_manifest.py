@@ -17,12 +17,12 @@ from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files, json_files
+from data_beam.base.stage_context import KINDS, Report
 from data_beam.config import RecipeConfig
+from data_beam.filters.chain import model_files
 from data_beam.readers.listing import File, fingerprint
-from data_beam.rules import model_files
-from data_beam.sinks import files, json_files
 from data_beam.stages import augmentation
-from data_beam.stages.context import KINDS, Report
 from maxlm.config.schema import to_plain
 
 NAME = "manifest.json"
@@ -93,35 +93,35 @@ def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str
     return result
 
 
-def read(books: str, folder: str) -> dict[str, Any] | None:
+def read(manifest_dir: str, folder: str) -> dict[str, Any] | None:
     """The manifest of a whole stage, or None: there is none, or it is damaged or a file it lists is
     missing or has another size, so that the stage is to be done again, which a line says.
 
     Args:
-      books: folder of the manifest.
+      manifest_dir: folder of the manifest.
       folder: of the stage's files.
     """
-    path = FileSystems.join(books, NAME)
+    path = FileSystems.join(manifest_dir, NAME)
     if not FileSystems.exists(path):
         return None
     try:
         manifest = json_files.read(path, _SHAPE)
     except json_files.NotThisKind:
-        _say_again(books, f"{path} is damaged")
+        _say_again(manifest_dir, f"{path} is damaged")
         return None
     root = folder.rstrip("/") + "/"
     found = {entry.path[len(root):]: entry.size_in_bytes for entry in files.match(folder, "**")}
     for entry in manifest["outputs"]:
         size = found.get(entry["file"])
         if size != entry["bytes"]:
-            _say_again(books, f"{root}{entry['file']} " + (
+            _say_again(manifest_dir, f"{root}{entry['file']} " + (
                 "is missing" if size is None else f"has {size:,} bytes of {entry['bytes']:,}"))
             return None
     return manifest
 
 
-def _say_again(books: str, reason: str) -> None:
-    print(f"{books.rstrip('/').rpartition('/')[2]}: done again, as {reason}", flush=True)
+def _say_again(manifest_dir: str, reason: str) -> None:
+    print(f"{manifest_dir.rstrip('/').rpartition('/')[2]}: done again, as {reason}", flush=True)
 
 
 def read_reports(temporary: str) -> list[Report]:
