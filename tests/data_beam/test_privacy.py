@@ -275,6 +275,23 @@ def test_numbers_after_words_for_telephones(text, number):
     assert found(text.format(number)) == [("phone", number)]
 
 
+@pytest.mark.parametrize("text, numbers", [
+    ("监督电话：2765432、2766353", ["2765432", "2766353"]),
+    ("电话：62345678；62345679，62345680", ["62345678", "62345679", "62345680"]),
+    ("联系电话 2765432（白天）、2766353（夜间）", ["2765432", "2766353"]),
+    ("Tel: 7654321 / 7654322 or 7654323", ["7654321", "7654322", "7654323"]),
+    ("传真:2765432\n2766353", ["2765432", "2766353"]),
+    ("Tel: (020) 7946 0958, (020) 7946 0959", ["(020) 7946 0958", "(020) 7946 0959"]),
+    ("热线：400-800-1234、62345678", ["62345678"]),  # a company's number does not end the list
+    ("电话：2765432，邮编：100083", ["2765432"]),
+    ("电话：2765432、20191231、2766353", ["2765432"]),
+    ("Tel: 7654321, 1234567 units", ["7654321"]),
+    ("电话：2765432、2766353元", ["2765432"]),
+])
+def test_a_cue_covers_a_list_of_telephone_numbers(text, numbers):
+    assert found(text) == [("phone", number) for number in numbers]
+
+
 @pytest.mark.parametrize("text, kind, item", [
     ("港澳通行证{}", "passport", "C12345678"),
     ("往来港澳通行證號碼：{}。", "passport", "W12345678"),
