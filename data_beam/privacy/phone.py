@@ -90,8 +90,8 @@ _COUNTED_WORD = re.compile(
 _AFTER_WORD = re.compile(r"[+(]?[0-9][0-9 .\-()]{5,22}")
 # Between the numbers of a list after one cue: a note in brackets, then marks, a word or white space.
 _BETWEEN = re.compile(
-    r"(?: ?\([^()0-9\n]{1,16}\))?[ \t]*(?:(?:[、,;/|\\&·•]|或者?|和|及|与|與|(?:and|or)\b)\s{0,4}"
-    r"|\s{1,4}){1,2}(?=[+(]?[0-9])")
+    r"(?: ?\([^()0-9\n]{1,16}\))?[ \t]*"
+    r"(?:(?:[、,;/|\\&·•]|或者?|和|及|与|與|(?:and|or)\b)\s{0,4}|\s{1,4}){1,2}(?=[+(]?[0-9])")
 _DIGITS = re.compile("[0-9]+")
 _REACH = 30
 
@@ -177,8 +177,8 @@ def _international(text: str, start: int, stop: int) -> Iterator[Span]:
 
 
 def _listed(text: str, start: int, cell: bool) -> tuple[int, int | None]:
-    """Where the row of digits at `start` ends, and where the telephone number in it ends, if it can
-    be one: 7 to 15 digits that are no date, range of years, decimal number or amount.
+    """Where the row of digits at `start` ends, and where the telephone number in it ends, if there
+    is one: 7 to 15 digits that are no date, range of years, decimal number or amount.
 
     Args:
       cell: the cue was `cell`, so that the number must have a form of telephone numbers only.
@@ -203,7 +203,7 @@ def _listed(text: str, start: int, cell: bool) -> tuple[int, int | None]:
 
 
 def _after_words(text: str, start: int, stop: int) -> Iterator[Span]:
-    """`Tel: 020 7946 0958`, `电话62345678、62345679`: numbers after a cue, and after one another."""
+    """Numbers after a cue, alone or in a list: `Tel: 020 7946 0958`, `电话62345678、62345679`."""
     for match in _AFTER_WORD.finditer(text, start, stop):
         cue = _WORDS.search(text[max(0, match.start() - 24):match.start()])
         if not cue or (cue["cell"] and not _CELL.match(cue[0])):
