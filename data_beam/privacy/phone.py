@@ -88,7 +88,7 @@ _COUNTED_WORD = re.compile(
     r"connections|accounts|owners|households)| per (?:second|minute|hour|day|week|month|year|cell|"
     r"unit|user)|/[a-zμµ]+)(?![A-Za-z])")
 _AFTER_WORD = re.compile(r"[+(]?[0-9][0-9 .\-()]{5,22}")
-# Between the numbers of a list after one cue: a note in brackets, then marks, a word or white space.
+# Between the numbers of a list after one cue: a note in brackets, then marks, a word or spaces.
 _BETWEEN = re.compile(
     r"(?: ?\([^()0-9\n]{1,16}\))?[ \t]*"
     r"(?:(?:[、,;/|\\&·•]|或者?|和|及|与|與|(?:and|or)\b)\s{0,4}|\s{1,4}){1,2}(?=[+(]?[0-9])")
@@ -231,7 +231,7 @@ def phones(text: str, start: int, stop: int) -> Iterator[Span]:
       characters, a space; with an extension.
     - North American numbers in their usual groups; numbers with + and an assigned country code and
       as many digits as that country uses.
-    - 7 to 15 digits straight after a cue such as `Tel:` or `电话`, except dates, ranges of years and
+    - 7 to 15 digits straight after a cue such as `Tel:` or `电话`, except dates, years and
       amounts (`1234567 units`); after `cell:` only in a form that telephone numbers alone have. A
       cue covers a list of numbers, whatever separates them.
 
