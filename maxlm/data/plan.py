@@ -27,7 +27,8 @@ from maxlm.data.sources import ChosenSource, choose_sources, rows_of_period
 from maxlm.data.tokenizer import Tokenizer, find_tokenizer
 from maxlm.parallel import processes
 
-PLAN_FORMAT = 1
+# Version of the order of data; a run goes on only with the order it was started with.
+PLAN_FORMAT = 2
 Indices = Sequence[int] | slice | np.ndarray | None
 
 
