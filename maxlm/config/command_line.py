@@ -62,7 +62,7 @@ def _config_files(directory: Path) -> list[Path]:
 
 
 def _no_config_file(path: Path, argument: str) -> ConfigError:
-    """Names the closest config file of the same directory or of configs/, here or of the project."""
+    """Names the closest config file, of the same directory or of configs/."""
     if path.is_dir():
         names = ", ".join(file.name for file in _config_files(path)) or "no config files"
         return ConfigError(f"--config: {str(path)!r} is a directory; it holds {names}")

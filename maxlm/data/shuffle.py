@@ -53,8 +53,8 @@ def permute(index: np.ndarray, size: np.ndarray, key: np.ndarray) -> np.ndarray:
 def _shuffled(size: int, key: int) -> tuple[int, ...]:
     """Fisher-Yates (Durstenfeld 1964) with the numbers of SplitMix64 seeded by the key.
 
-    The place of element i is the i-th number modulo i + 1: the modulo favours a place by less than
-    2^-54. NumPy's own shuffle is not used, because its results may change with its version (NEP 19).
+    Element i is exchanged with the i-th number modulo i + 1; the modulo favours a place by less
+    than 2^-54. NumPy's shuffle may give other results in another version of NumPy (NEP 19).
     """
     numbers = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(key)
     places = _mix(numbers) % np.arange(1, size + 1, dtype=np.uint64)

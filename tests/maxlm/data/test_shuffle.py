@@ -19,7 +19,8 @@ def test_is_a_permutation(size, key):
     np.testing.assert_array_equal(np.sort(permutation(size, key)), np.arange(size))
 
 
-@given(st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 2**64 - 1)), min_size=1, max_size=20))
+@given(st.lists(st.tuples(st.integers(1, 1000), st.integers(0, 2**64 - 1)), min_size=1,
+                max_size=20))
 def test_mixed_sizes_and_keys_equal_each_alone(cases):
     sizes = np.array([size for size, _ in cases])
     keys = np.array([key for _, key in cases], np.uint64)
