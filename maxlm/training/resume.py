@@ -83,7 +83,8 @@ def data_differences(saved: dict[str, Any], wanted: dict[str, Any], step: int) -
     before, now = ([source for source in plan["sources"] if source["name"] in read]
                    for plan, read in zip(plans, names, strict=True))
     lines += source_differences(before, now, saved["split"])
-    return lines or _stage_differences(past[0], past[1], step)  # rows of a period follow from the others
+    # How many rows of a period a source has follows from the fields above.
+    return lines or _stage_differences(past[0], past[1], step)
 
 
 def evaluation_differences(saved: dict[str, Any] | None, wanted: dict[str, Any] | None
