@@ -48,7 +48,8 @@ from maxlm.training.checkpoint_reader import Meta
 from maxlm.training.checkpoints import Checkpointer
 from maxlm.training.faults import naming_full_disk, naming_no_memory
 from maxlm.training.resume import refuse_other_run, start_notes
-from maxlm.training.runs import write_run_files
+from maxlm.training.runs import stored_config, write_run_files
+from maxlm.training.schedule import resolve_schedule
 from maxlm.training.state import TrainState, abstract_state, init_state
 
 
@@ -151,10 +152,18 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
         start, state, tokens_seen, saved_plan = found[0], found[1], found[2].tokens, found[2].plan
         report(f"resuming after step {start} of {config.run.steps}" if start else
                f"starting from the weights in {workdir}")
+    begun = found and found[2].plan["hash"] is not None  # else weights to start from
+    schedule, change = resolve_schedule(
+        config, stored_config(found[2].config) if found and begun else None, start)
+    config = dataclasses.replace(config, schedule=schedule)
     if start >= config.run.steps:
         report(f"nothing to do: the checkpoint of step {start} is at or past the last step "
-               f"({config.run.steps}); raise --config.run.steps to train on")
+               f"({config.run.steps}); to train on, raise --config.run.steps. The learning rate "
+               "then stays at the end of its schedule; --config.schedule.if_steps_change has the "
+               "other choices")
         return 0
+    if change:
+        report(f"note: {change}")
     if first_process:
         write_run_files(config, workdir, plan.tokenizer())
     metrics_file = stack.enter_context(contextlib.closing(MetricsFile(

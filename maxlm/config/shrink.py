@@ -25,7 +25,7 @@ def shrink(config: Config) -> Config:
             loss_chunk=min(config.model.loss_chunk, 128)),
         data=dataclasses.replace(config.data, sequence_length=64, batch_size=8 * accumulation),
         schedule=dataclasses.replace(
-            config.schedule, warmup_steps=min(config.schedule.warmup_steps, 1)),
+            config.schedule, warmup_steps=min(config.schedule.warmup_steps, 1), steps=None),
         parallel=dataclasses.replace(
             config.parallel, tensor=config.parallel.tensor if config.parallel.tensor == -1
             else min(config.parallel.tensor, 2)),

@@ -152,14 +152,29 @@ class OptimizerConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScheduleConfig:
-    """Learning rate over steps: linear warm-up, then the named curve."""
+    """Learning rate over steps: linear warm-up, then the named curve.
+
+    A run stores its schedule, with `steps` filled in, and continues with it.
+    """
 
     name: str = setting("cosine", "curve after warm-up", choices=("cosine", "constant"))
     learning_rate: float = setting(3e-4, "peak learning rate", minimum=0)
     warmup_steps: int = setting(
         100, "steps of linear warm-up; step k of them (from 0) uses peak * (k+1)/warmup", minimum=0)
     final_fraction: float = setting(
-        0.1, "learning rate of the last step over the peak", minimum=0, maximum=1)
+        0.1, "learning rate of the last step of the schedule over the peak", minimum=0, maximum=1)
+    steps: int | None = setting(
+        None, "length of the schedule; later steps keep its final rate. None: run.steps when the "
+        "run starts", minimum=1)
+    if_steps_change: str = setting(
+        "hold", "learning rate when run.steps of a started run changes: hold (keep the schedule; "
+        "past its end, its final rate), rewarm (from the present rate to the peak in warmup_steps, "
+        "then the curve to the new last step), replan (the schedule of a run planned for the new "
+        "number of steps; the rate may jump)", choices=("hold", "rewarm", "replan"))
+    start_step: int = setting(
+        0, "first step of the schedule; rewarm sets it", minimum=0)
+    start_rate: float = setting(
+        0.0, "learning rate from which the warm-up rises; rewarm sets it", minimum=0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -262,9 +277,17 @@ class Config:
         if self.data.batch_size % self.run.accumulation_steps:
             raise ConfigError(f"{path}.run.accumulation_steps: {self.run.accumulation_steps} does "
                               f"not divide data.batch_size {self.data.batch_size}")
-        if self.schedule.warmup_steps > self.run.steps:
-            raise ConfigError(f"{path}.schedule.warmup_steps: {self.schedule.warmup_steps} is more "
-                              f"than run.steps {self.run.steps}")
+        schedule = self.schedule
+        end, field = (self.run.steps, "run.steps") if schedule.steps is None else (
+            schedule.steps, "schedule.steps")
+        if schedule.start_step >= end:
+            raise ConfigError(f"{path}.schedule.start_step: {schedule.start_step} must be less "
+                              f"than {field} {end}")
+        if schedule.warmup_steps > end - schedule.start_step:
+            after = f" - start_step {schedule.start_step}" if schedule.start_step else ""
+            raise ConfigError(f"{path}.schedule.warmup_steps: {schedule.warmup_steps} is more than "
+                              f"{field} {end}{after}; lower it, or set schedule.steps to the "
+                              "length of the schedule")
 
     def to_config_dict(self) -> ml_collections.ConfigDict:
         """The locked face that config files return."""

@@ -171,6 +171,41 @@ def test_at_or_past_the_last_step_nothing_is_done(workdir, capfd, steps):
     assert sorted(p.name for p in (workdir / "checkpoints").iterdir()) == ["2", "4"]
 
 
+def learning_rates(workdir: Path) -> list[float]:
+    return [row["learning_rate"] for row in runs.rows(workdir) if "loss" in row]
+
+
+@pytest.mark.parametrize(("choice", "golden"), [
+    # The miniature warms up in one step to 2e-3 and ends at 2e-4.
+    ("hold", [2e-4, 2e-4]), ("rewarm", [2e-3, 2e-4]), ("replan", [3.7188e-4, 2e-4])])
+def test_a_finished_run_goes_on_with_the_rates_that_were_told(workdir, capfd, choice, golden):
+    assert runs.run(workdir) == 0  # the advice is right: it names what the next line does
+    advice = capfd.readouterr().err
+    assert "raise --config.run.steps" in advice and "--config.schedule.if_steps_change" in advice
+    assert runs.run(workdir, run__steps=6, schedule__if_steps_change=choice) == 0
+    [line] = [line for line in capfd.readouterr().err.splitlines() if line.startswith("note: ")]
+    assert f"0.0002 at step 4, {golden[0]:.3g} at step 5, 0.0002 at step 6" in line
+    assert learning_rates(workdir)[3:] == pytest.approx([2e-4, *golden], rel=1e-4)
+    stored = json.loads((workdir / "config.json").read_text())
+    saved = json.loads((workdir / "checkpoints/6/meta/metadata").read_text())["config"]
+    assert saved["schedule"] == stored["schedule"]
+    assert stored["schedule"]["steps"] == (4 if choice == "hold" else 6)
+
+
+def test_a_shortened_run_keeps_its_schedule_and_says_so(tmp_path, capfd):
+    settings = {"run__steps": 8, "evals__every_steps": 0, "checkpoint__keep": 8}
+    assert runs.run(tmp_path / "whole", **settings) == 0
+    shutil.copytree(tmp_path / "whole", tmp_path / "short")
+    shutil.rmtree(tmp_path / "short/checkpoints/8")
+    shutil.rmtree(tmp_path / "short/checkpoints/6")
+    capfd.readouterr()
+    assert runs.run(tmp_path / "short", **(settings | {"run__steps": 6})) == 0
+    assert "run.steps is now 6 and was 8" in capfd.readouterr().err
+    assert learning_rates(tmp_path / "short") == learning_rates(tmp_path / "whole")[:6]
+    assert runs.run(tmp_path / "short", **settings) == 0  # and back again: the same run
+    assert runs.rows(tmp_path / "short") == runs.rows(tmp_path / "whole")
+
+
 def test_a_validation_split_of_another_tokenizer_is_refused(tmp_path, monkeypatch, capfd):
     tokens = shutil.copytree(runs.tokens(), tmp_path / "tokens")
     shutil.rmtree(tokens / "validation")

@@ -38,6 +38,12 @@ PACKAGE = Path(__file__).resolve().parents[3] / "maxlm"
         ({"run": {"accumulation_steps": 3}},
          "config.run.accumulation_steps: 3 does not divide data.batch_size 8"),
         ({"run": {"steps": 99}}, "config.schedule.warmup_steps: 100 is more than run.steps 99"),
+        ({"schedule": {"steps": 99}},
+         "config.schedule.warmup_steps: 100 is more than schedule.steps 99"),
+        ({"schedule": {"steps": 300, "start_step": 201}},
+         "config.schedule.warmup_steps: 100 is more than schedule.steps 300 - start_step 201"),
+        ({"schedule": {"start_step": 1000}},
+         "config.schedule.start_step: 1000 must be less than run.steps 1000"),
         ({"parallel": {"fsdp": 0}}, "config.parallel.fsdp: must be at least 1, or -1 for what is "
          "left"),
         ({"parallel": {"fsdp": -1}}, "config.parallel.fsdp: only one axis may be -1, and data is "
@@ -52,7 +58,7 @@ PACKAGE = Path(__file__).resolve().parents[3] / "maxlm"
 def test_combinations_that_cannot_be(values, expected):
     with pytest.raises(ConfigError) as caught:
         build(Config, values)
-    assert str(caught.value) == expected
+    assert str(caught.value).startswith(expected)
 
 
 @pytest.mark.parametrize(
