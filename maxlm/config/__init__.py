@@ -12,7 +12,6 @@ from maxlm.config.command_line import (
 from maxlm.config.schema import (
     ConfigError,
     build,
-    describe,
     from_config_dict,
     override,
     setting,
@@ -41,6 +40,6 @@ __all__ = [
     "MESH_AXES", "MODEL_COMPUTATION", "CheckpointConfig", "Config", "ConfigError", "DataConfig",
     "EvalsConfig", "ModelConfig", "OptimizerConfig", "ParallelConfig", "Parser", "PrecisionConfig",
     "RunConfig", "RunFailure", "ScheduleConfig", "TelemetryConfig", "TokenSource", "build",
-    "describe", "from_config_dict", "load_config_file", "local_path", "override", "resolve_config",
+    "from_config_dict", "load_config_file", "local_path", "override", "resolve_config",
     "run_command", "setting", "shrink", "split_overrides", "to_config_dict", "to_plain", "variant",
 ]
