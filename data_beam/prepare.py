@@ -45,7 +45,7 @@ from data_beam.sinks import output_folder
 from data_beam.stages import corpus_manifest, preview, stage_manifest
 from data_beam.stages.run import manifest_dir, run_stage
 from data_beam.stages.start import COMMAND, OWN_FILES, check
-from maxlm.config import command_line, schema
+from maxlm.config import command_line
 from maxlm.config.schema import ConfigError, suggestion
 
 
@@ -148,9 +148,8 @@ def _stages(text: str) -> tuple[str, ...]:
 def main(argv: Sequence[str]) -> int:
     """The command; see the module's docstring."""
     parser = command_line.Parser(
-        prog="python -m data_beam.prepare", description=__doc__,
-        epilog=beam_options.HELP + "\n\nRecipe fields, in a file like "
-        "configs/corpus/quickstart.py or on the command line:\n" + schema.describe(RecipeConfig))
+        prog="python -m data_beam.prepare", description=__doc__, fields=RecipeConfig,
+        epilog=beam_options.HELP)
     parser.add_argument("--config", required=True, help="recipe file, configs/corpus/*.py")
     parser.add_argument("--output", required=True, help="folder of the corpus")
     parser.add_argument("--stages", default=",".join(stage_manifest.STAGES),
@@ -167,7 +166,7 @@ def main(argv: Sequence[str]) -> int:
     words, overrides = command_line.split_overrides(argv)
     arguments, beam_words = parser.parse_known_args(words)
     recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)
-    options = beam_options.pipeline_options(beam_words)
+    options = beam_options.pipeline_options(beam_words, parser)
     stages = _stages(arguments.stages)
     if arguments.dry_run:
         preview.show(recipe, arguments.output, stages, arguments.replace)

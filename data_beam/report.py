@@ -112,7 +112,7 @@ def main(argv: Sequence[str]) -> int:
                         "tokenizer.json, or a folder with one of them; counts tokens by source")
     parser.add_argument("--output", help="folder of the report (the corpus itself)")
     arguments, beam_words = parser.parse_known_args(argv)
-    options = beam_options.pipeline_options(beam_words)
+    options = beam_options.pipeline_options(beam_words, parser)
     tokenizer = None if arguments.tokenizer is None else Tokenizer.load(
         arguments.tokenizer, "--tokenizer")
     report(arguments.corpus, arguments.output, tokenizer, options)

@@ -294,7 +294,7 @@ def main(argv: Sequence[str]) -> int:
     if not 1 <= arguments.shard_bytes < math.inf:  # false for a nan
         raise ConfigError("--shard_bytes: must be a number of at least 1, got "
                           f"{arguments.shard_bytes:g}")
-    options = beam_options.pipeline_options(beam_words)
+    options = beam_options.pipeline_options(beam_words, parser)
     special = {name: token for name in ("bos_token", "eos_token", "pad_token")
                if (token := getattr(arguments, name)) is not None}
     tokenizer = Tokenizer.load(arguments.tokenizer, "--tokenizer", special=special)

@@ -1,6 +1,5 @@
 """Beam's command line, with mistakes named and the runner pinned."""
 
-import difflib
 import logging
 import os
 import tempfile
@@ -20,7 +19,7 @@ from apache_beam.runners.runner import create_runner
 
 from data_beam.runners import fork_server
 from data_beam.runners.worker_processes import LocalRunner
-from maxlm.config.schema import ConfigError
+from maxlm.config import ConfigError, Parser
 
 DEFAULT_RUNNER = "FnApiRunner"
 """Beam's own default, DirectRunner, first tries to download the Prism runner."""
@@ -40,8 +39,12 @@ class _Parser(_BeamArgumentParser):
         raise ConfigError(f"Beam options: {message}")
 
 
-def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
+def pipeline_options(argv: Sequence[str], own: Parser | None = None) -> PipelineOptions:
     """Beam options of a command line.
+
+    Args:
+      argv: the words that the command's own parser left.
+      own: that parser: a misspelt flag may be one of its own.
 
     Raises:
       ConfigError: an option that Beam does not know (Beam itself would only log it), a value of the
@@ -52,12 +55,8 @@ def pipeline_options(argv: Sequence[str]) -> PipelineOptions:
         kind._add_argparse_args(parser)
     _, unknown = parser.parse_known_args(list(argv))
     if unknown:
-        names = [name for action in parser._actions for name in action.option_strings]
-        name = unknown[0].partition("=")[0]
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.7)  # of 400, one is never far
-        hint = f"did you mean {near[0]!r}?" if near else "see --help"
-        raise ConfigError(f"unknown option {name}; {hint}"
-                          if name.startswith("--") else f"unexpected argument {name!r}; see --help")
+        raise (own or Parser()).unknown(unknown[0], [
+            name for action in parser._actions for name in action.option_strings])
     options = PipelineOptions(list(argv))
     standard = options.view_as(StandardOptions)
     if standard.runner is None:
