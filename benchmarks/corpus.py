@@ -122,8 +122,7 @@ def our_filters(texts: list[str], output: Path) -> float:
 
 def our_signatures(texts: list[str], output: Path) -> float:
     """Processor seconds."""
-    from data_beam.dedup.minhash import band_keys, signature
-    from data_beam.dedup.shingles import shingles
+    from data_beam.dedup.signatures import band_keys, shingles, signature
 
     bands, rows = corpus_recipe.BANDS, corpus_recipe.ROWS
     start = time.process_time()

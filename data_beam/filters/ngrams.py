@@ -12,7 +12,9 @@ from operator import mul
 
 import numpy as np
 
-_BASE = 0x9E3779B97F4A7C15
+from data_beam.base.hashing import GOLDEN as _BASE
+from data_beam.base.hashing import mix64
+
 _INVERSE = pow(_BASE, -1, 2**64)
 _STEP = 4096
 _CACHED = 40
@@ -50,12 +52,9 @@ _powers, _inverse_powers = _Powers(_BASE), _Powers(_INVERSE)
 
 
 def _mixed(text: str) -> np.ndarray:
-    """Code points as evenly spread numbers (the finaliser of splitmix64), uint64 [characters]."""
+    """Code points as evenly spread numbers, uint64 [characters]."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
-    codes += np.uint64(_BASE)
-    codes = (codes ^ (codes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    codes = (codes ^ (codes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return codes ^ (codes >> np.uint64(31))
+    return mix64(codes + np.uint64(_BASE))
 
 
 class _Letters(dict[str, int]):

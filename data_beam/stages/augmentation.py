@@ -16,13 +16,13 @@ from data_beam.augment import share
 from data_beam.augment.augmenter import Augmenter, TemplateDocuments
 from data_beam.augment.back_translation import MAX_RATIO
 from data_beam.base import files, user_function
+from data_beam.base.hashing import split_of
 from data_beam.base.records import DeadLetter, Document, Dropped, Origin
 from data_beam.base.stage_context import Context, StagePaths, shard_numbers
 from data_beam.config import RecipeConfig
 from data_beam.filters.chain import judge, make_rules_for_made
 from data_beam.privacy.filter import PrivacyFilter
 from data_beam.sinks import documents, rejected
-from data_beam.split.content_hash import split_of
 from maxlm.config.schema import ConfigError
 
 _OWN = -1

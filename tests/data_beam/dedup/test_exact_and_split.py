@@ -7,10 +7,10 @@ import random
 import pytest
 
 from data_beam.base.files import shard_of
+from data_beam.base.hashing import split_of
 from data_beam.base.records import Document, Origin
 from data_beam.config import SplitConfig
 from data_beam.dedup.exact import DropOthers, claim, origin_of
-from data_beam.split.content_hash import split_of
 from maxlm.config.schema import ConfigError, build
 
 
@@ -19,7 +19,7 @@ def document(source: str, path: str, record: int | None = None, text: str = "t")
     return Document(Origin(source, path, record), text, "d", "l", "", "en", 1.0, digest, "", ())
 
 
-def test_the_survivor_is_the_same_in_every_order():
+def test_the_same_copy_is_kept_in_every_order():
     order = ["curated", "web"]
     documents = [document("web", "a.txt"), document("curated", "z.txt", 2),
                  document("curated", "z.txt", 10), document("curated", "zz.txt")]

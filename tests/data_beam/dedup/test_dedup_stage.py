@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import itertools
 import json
 import random
 from pathlib import Path
@@ -22,7 +21,7 @@ from data_beam.config import (
     SourceConfig,
     SplitConfig,
 )
-from data_beam.dedup.shingles import distinct, jaccard, shingles
+from data_beam.dedup.signatures import distinct, jaccard, shingles
 from data_beam.runners import beam_options
 
 HAN = "".join(map(chr, range(0x4E00, 0x5200)))
@@ -80,16 +79,19 @@ def copies(generator: random.Random, han: bool) -> list[str]:
     return [joined(parts, han) for parts in made]
 
 
-def true_clusters(texts: list[str], threshold: float) -> list[set[int]]:
-    """Components of all pairs of different texts, by comparing each with each."""
-    sets = [distinct(shingles(text)) for text in texts]
-    clusters = [{i} for i in range(len(texts))]
-    for i, j in itertools.combinations(range(len(texts)), 2):
-        if jaccard(sets[i], sets[j]) >= threshold and clusters[i] is not clusters[j]:
-            clusters[i] |= clusters[j]
-            for k in clusters[j]:
-                clusters[k] = clusters[i]
-    return list({id(c): c for c in clusters}.values())
+def true_stars(texts: list[str], ids: dict[int, str], threshold: float) -> list[list[int]]:
+    """By comparing each with each: a text is kept unless it is a copy of one that is kept and is
+    longer (of equally long ones, has the smaller id). Of equal texts only the first counts."""
+    first = {text: i for i, text in reversed(list(enumerate(texts)))}
+    sets = {i: distinct(shingles(text)) for text, i in first.items()}
+    stars: list[list[int]] = []
+    for i in sorted(sets, key=lambda i: (-len(texts[i]), ids[i])):
+        star = next((s for s in stars if jaccard(sets[s[0]], sets[i]) >= threshold), None)
+        if star is None:
+            stars.append([i])
+        else:
+            star.append(i)
+    return stars
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["words", "chinese"])
@@ -105,28 +107,20 @@ def numbers(found: list[dict]) -> set[int]:
     return {row["record"] - 1 for row in found}
 
 
-def test_exactly_one_of_each_true_cluster_is_kept_and_it_is_the_longest(corpus):
+def test_the_longest_of_each_true_cluster_is_kept_and_written_out(corpus):
     texts, _, output = corpus
-    kept = numbers(rows(output, "documents"))
-    truth = true_clusters(texts, 0.7)
-    assert len(truth) < 120 and max(map(len, truth)) > 3
-    # A pair at the threshold meets with probability 0.98, one at 0.8 with 0.9998.
-    for cluster in truth:
-        assert len(cluster & kept) == 1
-        representative, = cluster & kept
-        assert len(texts[representative]) == max(len(texts[i]) for i in cluster)
-
-
-def test_clusters_are_written_out(corpus):
-    texts, _, output = corpus
+    kept_ids = {row["id"]: row for row in rows(output, "documents")}
+    dropped = {row["id"]: row for row in rows(output, "dropped")}
+    ids = {row["record"] - 1: row["id"] for row in [*kept_ids.values(), *dropped.values()]}
+    # A pair at the threshold shares a bucket with probability 0.98, one at 0.8 with 0.9998.
+    truth = true_stars(texts, ids, 0.7)
+    assert len(truth) < 130 and max(map(len, truth)) >= 3
+    assert numbers(list(kept_ids.values())) == {star[0] for star in truth}
     written = collections.defaultdict(list)
     for row in rows(output, "clusters"):
         written[row["cluster"]].append(row)
-    kept_ids = {row["id"]: row for row in rows(output, "documents")}
-    dropped = {row["id"]: row for row in rows(output, "dropped")}
-    truth = [c for c in true_clusters(texts, 0.7) if len(c) > 1]
-    near = [c for c in truth if len({texts[i] for i in c}) > 1]
-    assert len(written) == len(near)
+    assert {ids[star[0]]: {ids[i] for i in star} for star in truth if len(star) > 1} == {
+        name: {member["id"] for member in members} for name, members in written.items()}
     for name, members in written.items():
         assert [m["kept"] for m in members] == [True] + [False] * (len(members) - 1)
         assert members[0]["id"] == name == kept_ids[name]["cluster"]
@@ -134,11 +128,12 @@ def test_clusters_are_written_out(corpus):
         for member in members:
             text = texts[member["record"] - 1]
             assert member["characters"] == len(text)
-            assert member["similarity"] == jaccard(representative, distinct(shingles(text)))
+            similarity = jaccard(representative, distinct(shingles(text)))
+            assert member["similarity"] == similarity >= 0.7
             if not member["kept"]:
                 end = dropped[member["id"]]
                 assert (end["stage"], end["reason"]) == ("dedup", "near duplicate")
-                assert name in end["detail"]
+                assert f"{similarity:.3f} to {name}" in end["detail"]
     alone = [row for row in kept_ids.values() if row["id"] not in written]
     assert alone and all(row["cluster"] is None for row in alone)
     summary = json.loads((output / "clusters/_summary.json").read_text())
@@ -184,10 +179,10 @@ def test_the_order_of_the_files_changes_nothing(tmp_path):
     assert made[0] == made[1] and len(made[0]) == 80
 
 
-def test_joining_in_rounds_gives_the_same_clusters(corpus, tmp_path):
+def test_components_in_rounds_give_the_same_clusters(corpus, tmp_path):
     texts, root, output = corpus
     if not texts[0].isascii():
-        return  # joining sees numbers only
+        return  # only numbers are seen
     rounds = dataclasses.replace(NEAR, max_edges_one_worker=0)
     other = run(recipe(root, rounds), tmp_path / "rounds")
     assert ends(other) == ends(output)
@@ -195,25 +190,50 @@ def test_joining_in_rounds_gives_the_same_clusters(corpus, tmp_path):
     assert 2 <= json.loads((other / "clusters/_summary.json").read_text())["copies"]["rounds"] <= 4
 
 
-def test_a_chain_keeps_one_and_a_hub_does_not_hide_its_neighbours(tmp_path):
+@pytest.mark.parametrize("han", [False, True], ids=["words", "chinese"])
+@pytest.mark.parametrize("split_similarity", [0.5, 1.0])
+def test_a_chain_loses_only_copies_of_what_is_kept(tmp_path, han, split_similarity):
+    """Neighbours 0.74 similar, ends 0.14: documents of equal length, cut from one long text."""
     generator = random.Random(2)
-    base = words(generator, 200)
-    chain = [list(base)]
-    for link in range(1, 8):  # each differs from the one before in 5 words in a row: 9 shingles
-        parts = list(chain[-1])
-        parts[link * 20:link * 20 + 5] = words(generator, 5)
-        chain.append(parts)
-    unrelated = [words(generator, 200) for _ in range(5)]
-    books = [words(generator, 20_000) for _ in range(2)]
-    every = chain + unrelated + books
-    write(tmp_path / "raw", [" ".join(parts) for parts in every])
-    output = run(recipe(tmp_path / "raw", NEAR), tmp_path / "out")
+    long = words(generator, 179, han)
+    chain = [joined(long[15 * i:15 * i + 104], han) for i in range(6)]
+    others = [joined(words(generator, count, han), han) for count in (*[104] * 20, 20_000, 20_000)]
+    write(tmp_path / "raw", chain + others)
+    settings = DedupConfig(minhash=MinHashConfig(True, split_similarity=split_similarity))
+    output = run(recipe(tmp_path / "raw", settings), tmp_path / "out")
     kept = numbers(rows(output, "documents"))
-    ends_of_chain = [distinct(shingles(" ".join(chain[i]))) for i in (0, -1)]
-    assert jaccard(*ends_of_chain) < 0.6  # they are joined through the others alone
-    assert len(kept & set(range(8))) == 1
-    assert kept >= set(range(8, 15))
-    assert len(rows(output, "clusters")) == 8
+    assert kept >= set(range(6, 28)) and 2 <= len(kept & set(range(6))) <= 4
+    sets = [distinct(shingles(text)) for text in chain]
+    assert jaccard(sets[0], sets[1]) > 0.7 and jaccard(sets[0], sets[-1]) < 0.2
+    for row in rows(output, "dropped"):
+        assert max(jaccard(sets[row["record"] - 1], sets[i]) for i in kept if i < 6) >= 0.7
+    # The kept ones share what was dropped, so they share a split.
+    assert len({row["split"] for row in rows(output, "documents") if row["record"] <= 6}) == 1
+    # The old way: one of the whole chain, though the others are not similar to it.
+    whole = dataclasses.replace(settings.minhash, clustering="component")
+    output = run(recipe(tmp_path / "raw", DedupConfig(minhash=whole)), tmp_path / "whole")
+    assert len(numbers(rows(output, "documents")) & set(range(6))) == 1
+    assert len(rows(output, "clusters")) == 6
+
+
+@pytest.mark.parametrize("han", [False, True], ids=["words", "chinese"])
+def test_a_document_that_is_part_of_another_is_dropped_when_asked(tmp_path, han):
+    generator = random.Random(7)
+    book = words(generator, 3000, han)
+    parts = [joined(book[1000:1200] + words(generator, own, han), han) for own in (80, 120, 260)]
+    write(tmp_path / "raw", [joined(book, han), *parts, joined(words(generator, 3000, han), han)])
+    output = run(recipe(tmp_path / "raw", NEAR), tmp_path / "no")
+    assert len(rows(output, "documents")) == 5  # the Jaccard similarities are under 0.1
+    settings = DedupConfig(minhash=MinHashConfig(True, containment=0.6, split_similarity=1.0))
+    output = run(recipe(tmp_path / "raw", settings), tmp_path / "yes")
+    # 196 of 276, 316 and 456 shingles are in the book: 0.71, 0.62 and 0.43. The parts share 196
+    # shingles, but no one of them holds 0.6 of the last.
+    assert numbers(rows(output, "documents")) == {0, 3, 4}
+    details = {row["record"]: row["detail"] for row in rows(output, "dropped")}
+    assert details[2].startswith("similarity 0.06") and "0.710 of it is in that" in details[2]
+    assert "0.620 of it is in that" in details[3]
+    splits = {row["record"]: row["split"] for row in rows(output, "documents")}
+    assert splits[1] == splits[4]  # linked by what was dropped
 
 
 def test_chinese_copies_join_and_unrelated_texts_do_not(tmp_path):
@@ -370,8 +390,6 @@ def test_near_copies_below_the_threshold_share_a_split(tmp_path):
     apart = {row["record"]: row["split"] for row in rows(
         run(recipe(tmp_path / "raw", alone), tmp_path / "apart"), "documents")}
     assert any(apart[i] != apart[i + 1] for i in range(1, 120, 2))
-
-
 
 
 def test_other_settings_do_the_stage_again_and_no_other(tmp_path, capsys):

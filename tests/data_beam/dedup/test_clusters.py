@@ -1,8 +1,9 @@
 """Clusters: components by both ways against scipy and networks known by construction, verification
-against all pairs, and the choice of the survivor."""
+against all pairs, and which documents of a component are kept."""
 
 import itertools
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +12,13 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from data_beam.dedup import components, verify
-from data_beam.dedup.representative import Member, representative
-from data_beam.dedup.shingles import jaccard, mix
-from data_beam.dedup.verify import UnionFind, Verifier
+from data_beam.base.hashing import mix64
+from data_beam.config import MinHashConfig
+from data_beam.dedup import buckets, components
+from data_beam.dedup.buckets import UnionFind, Verifier
+from data_beam.dedup.clusters import stars
+from data_beam.dedup.signatures import compare, jaccard
+from data_beam.dedup.store import rank
 
 
 def by_stars(edges: np.ndarray, parts: int = 3) -> tuple[dict[int, int], int]:
@@ -96,8 +100,9 @@ def test_union_find():
     assert [sets.find(n) for n in (3, 5, 9, 1, 2, 4)] == [3, 3, 3, 1, 1, 4]
 
 
-def verified(sets: dict[int, np.ndarray], found: list[list[int]], threshold: float):
-    verifier = Verifier(threshold, lambda node: len(sets[node]), sets.__getitem__)
+def verified(sets: dict[int, np.ndarray], found: list[list[int]], threshold: float,
+             containment: float = 0.0):
+    verifier = Verifier(threshold, containment, lambda node: len(sets[node]), sets.__getitem__)
     for bucket in found:
         verifier.add(bucket)
     return verifier
@@ -130,11 +135,11 @@ def test_a_bucket_yields_the_components_of_all_its_similar_pairs():
 
 
 def test_forgetting_failures_changes_nothing_but_time(monkeypatch):
-    sets = {node: mix(np.arange(node * 30, node * 30 + 100, dtype=np.uint64)) for node in range(9)}
-    sets = {node: np.sort(values) for node, values in sets.items()}
+    sets = {node: np.sort(mix64(np.arange(node * 30, node * 30 + 100, dtype=np.uint64)))
+            for node in range(9)}
     found = [[0, 1, 2, 3], [4, 5, 6], [0, 1, 2, 3], [2, 3, 4]]
     remembering = verified(sets, found, 0.6)
-    monkeypatch.setattr(verify, "REMEMBERED", 0)
+    monkeypatch.setattr(buckets, "REMEMBERED", 0)
     forgetful = verified(sets, found, 0.6)
     assert forgetful.edges == remembering.edges == []  # 70 / 130 = 0.54 at best
     assert remembering.comparisons == 6 + 3 + 2 and forgetful.comparisons == 2 * 6 + 3 + 3
@@ -159,9 +164,51 @@ def test_sizes_rule_out_and_failures_are_remembered():
     assert verified({1: sets[1], 2: np.arange(70, dtype=np.uint64)}, [[1, 2]], 0.7).edges
 
 
-def test_the_survivor_is_longest_then_best_then_smallest():
-    members = [Member(1, "c", 10, 5.0), Member(2, "b", 12, 1.0), Member(3, "a", 12, 1.0),
-               Member(4, "d", 12, 0.5)]
-    for order in itertools.permutations(members):
-        assert representative(order).id == "a"
-    assert representative([*members, Member(5, "z", 12, 1.5)]).id == "z"
+def test_containment_joins_parts_of_longer_documents():
+    whole, part = np.arange(1000, dtype=np.uint64), np.arange(940, 1040, dtype=np.uint64)
+    for containment, found in ((0.0, []), (0.6, [(1, 2)]), (0.61, [])):
+        assert verified({1: part, 2: whole}, [[1, 2]], 0.7, containment).edges == found
+
+
+def row(node: int, id: str, characters: int, quality: float = 0.0) -> dict:
+    return {"node": node, "id": id, "characters": characters, "quality": quality}
+
+
+def test_the_longest_ranks_first_then_the_best_then_the_smallest_id():
+    rows = [row(1, "c", 10, 5.0), row(2, "b", 12, 1.0), row(3, "a", 12, 1.0), row(4, "d", 12, 0.5)]
+    for order in itertools.permutations(rows):
+        assert [each["id"] for each in sorted(order, key=rank)] == ["a", "b", "d", "c"]
+
+
+def starred(sets: list[range], **settings_) -> list[list[int]]:
+    """Nodes of each cluster, the one kept first, of documents of these shingles, in rank order."""
+    shingles = [np.array(each, np.uint64) for each in sets]
+    store = SimpleNamespace(size=lambda node: len(shingles[node]), shingles=shingles.__getitem__)
+    search = SimpleNamespace(threshold=0.7, minhash=MinHashConfig(True, **settings_))
+    rows = [row(node, str(node), 1) for node in range(len(sets))]
+    found = stars(rows, store, search)  # pyright: ignore[reportArgumentType]
+    for star in found:
+        kept = shingles[star[0][0]["node"]]
+        assert all((similarity, held) == compare(kept, shingles[each["node"]])
+                   for each, similarity, held in star)
+    return [[each["node"] for each, *_ in star] for star in found]
+
+
+# Neighbours 85 / 115 = 0.74 similar, ends 25 / 175 = 0.14.
+CHAIN = [range(15 * i, 15 * i + 100) for i in range(6)]
+
+
+@pytest.mark.parametrize(("sets", "settings_", "expected"), [
+    (CHAIN, {}, [[0, 1], [2, 3], [4, 5]]),
+    (CHAIN[1:] + CHAIN[:1], {}, [[0, 1, 5], [2, 3], [4]]),
+    (CHAIN, {"clustering": "component"}, [[0, 1, 2, 3, 4, 5]]),
+    ([CHAIN[1], CHAIN[0], CHAIN[2]], {}, [[0, 1, 2]]),              # a hub that ranks first
+    ([CHAIN[0], CHAIN[2], CHAIN[1]], {}, [[0, 2], [1]]),            # and one that ranks last
+    ([range(100), range(100), range(2, 100), range(90)], {}, [[0, 1, 2, 3]]),  # mutual copies
+    ([range(1000), range(940, 1040)], {}, [[0], [1]]),
+    ([range(1000), range(940, 1040)], {"containment": 0.6}, [[0, 1]]),
+    ([range(1000), range(940, 1040)], {"containment": 0.61}, [[0], [1]]),
+    ([range(940, 1040), range(1000)], {"containment": 0.6}, [[0], [1]]),  # only a longer one holds
+])
+def test_a_document_is_dropped_only_as_a_copy_of_one_that_is_kept(sets, settings_, expected):
+    assert starred(sets, **settings_) == expected

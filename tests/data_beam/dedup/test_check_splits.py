@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_beam import check_splits, prepare
+from data_beam.check_splits import LeakFinder, find_leaks
 from data_beam.config import (
     DedupConfig,
     FilterConfig,
@@ -23,9 +24,8 @@ from data_beam.config import (
     SourceConfig,
     SplitConfig,
 )
-from data_beam.dedup.shingles import distinct, jaccard, shingles
+from data_beam.dedup.signatures import distinct, jaccard, shingles
 from data_beam.runners import beam_options
-from data_beam.split.leaks import LeakFinder, find_leaks
 from maxlm.config.schema import ConfigError
 
 HAN = "".join(map(chr, range(0x4E00, 0x5200)))
