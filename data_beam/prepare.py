@@ -21,13 +21,6 @@ Run it again and it does nothing; stop it and the next run goes on after the las
 stage whose settings changed since is done again, with those after it.
 """
 
-import sys
-
-from data_beam.runners import fork_server
-
-if __name__ == "__main__":  # Before the imports below: those take as long as its own.
-    fork_server.start_early("data_beam.prepare", sys.argv)
-
 from maxlm.config import interrupts
 
 if __name__ == "__main__":

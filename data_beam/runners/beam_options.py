@@ -17,8 +17,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
-from data_beam.runners import fork_server
-from data_beam.runners.worker_processes import LocalRunner
+from data_beam.runners.worker_processes import LocalRunner, start_fork_server
 from maxlm.config import ConfigError, Parser
 
 DEFAULT_RUNNER = "FnApiRunner"
@@ -70,14 +69,14 @@ def pipeline_options(argv: Sequence[str], own: Parser | None = None) -> Pipeline
         raise ConfigError(f"--direct_num_workers={number}: must be 0 (one a core) or more")
     if _local_processes(options):
         try:
-            fork_server.start()
+            start_fork_server()
         except OSError as error:
             raise ConfigError(
                 f"--direct_running_mode=multi_processing: no worker processes with {error} for a "
                 f"socket in {tempfile.gettempdir()!r}; set TMPDIR to a folder with a short path"
             ) from None
     workers = options.view_as(WorkerOptions)
-    if workers.default_sdk_harness_log_level is None:  # Beam's INFO tells of its own start and end.
+    if workers.default_sdk_harness_log_level is None:  # Beam's INFO is about its own start and end
         workers.default_sdk_harness_log_level = "WARNING"
     return options
 

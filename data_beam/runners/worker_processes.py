@@ -1,8 +1,9 @@
 """Beam's worker processes on this machine, forked from one that has imported what they run.
 
-Beam starts each worker of `--direct_running_mode=multi_processing` as a command of its own, anew
-for each pipeline: seconds of processor time for imports, every time. Here a fork server forks the
-workers of all pipelines.
+Beam starts each worker of `--direct_running_mode=multi_processing` as a new command for each
+pipeline, which costs seconds of processor time for imports every time. Here one fork server, which
+multiprocessing starts, has imported the modules and forks the workers of all pipelines. Without it
+two processes are not 1.5 times as fast as one (docs/decisions.md has the figures).
 """
 
 import contextlib
@@ -12,7 +13,9 @@ import os
 import signal
 import sys
 import threading
+import types
 from collections.abc import Iterator
+from multiprocessing import forkserver, resource_tracker
 from typing import Any, ClassVar
 
 import grpc
@@ -27,20 +30,72 @@ from apache_beam.runners.portability.fn_api_runner.worker_handlers import (
 from apache_beam.runners.worker import data_plane, log_handler, sdk_worker, sdk_worker_main
 from google.protobuf import json_format, text_format
 
-from data_beam.runners import fork_server
 from maxlm.config.schema import ConfigError
 
+_CONTEXT = multiprocessing.get_context("forkserver")
+_PACKAGES = ("data_beam", "maxlm")
+_IN_SERVER = "MAXLM_FORK_SERVER_STARTS"
+"""Environment variable that only the fork server sees while it imports this module."""
 _URN = "maxlm:env:forked_process:v1"
-"""Of the environment of a pipeline whose workers are these; no payload."""
+"""Names the environment of pipelines whose workers are forked; it has no payload."""
 _GRACE_SECONDS = 3
-"""For a worker to end when its pipeline has."""
+"""How long a worker has to exit when its pipeline is done."""
+
+
+def _hide_broken_pipes() -> None:
+    """No traceback in the fork server when it reports a new worker to a command that is gone."""
+    before = sys.excepthook
+
+    def hook(kind: Any, error: Any, trace: Any) -> None:
+        if not issubclass(kind, BrokenPipeError):
+            before(kind, error, trace)
+
+    sys.excepthook = hook
+
+
+if os.environ.pop(_IN_SERVER, ""):
+    _hide_broken_pipes()
+
+
+def start_fork_server() -> None:
+    """Starts the fork server unless it runs, and does not wait for it. It imports the modules of
+    this project that are imported here.
+
+    Raises:
+      OSError: the folder for temporary files cannot hold its socket.
+    """
+    _CONTEXT.set_forkserver_preload([__name__, *sorted(
+        name for name in sys.modules if name.partition(".")[0] in _PACKAGES)])
+    resource_tracker.ensure_running()  # started later, it would reset the signal mask
+    # A terminal sends Ctrl-C to the whole process group. The server and its workers inherit the
+    # mask and ignore it: the command ends them.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    os.environ[_IN_SERVER] = "1"
+    try:
+        with _without_main_module():
+            forkserver.ensure_running()
+    finally:
+        del os.environ[_IN_SERVER]
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Hides the running program: multiprocessing would run it again in each worker, which needs
+    nothing from it."""
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
 
 
 class LocalRunner(FnApiRunner):
-    """Beam's local runner; its worker processes are forked.
+    """Beam's local runner with forked worker processes.
 
     Raises:
-      ConfigError: a worker process did not end by itself: the kernel killed it, say.
+      ConfigError: a worker process was killed or exited by itself.
     """
 
     def run_via_runner_api(self, pipeline_proto: Any, options: PipelineOptions) -> Any:
@@ -48,24 +103,24 @@ class LocalRunner(FnApiRunner):
             if environment.urn == python_urns.SUBPROCESS_SDK:
                 environment.urn, environment.payload = _URN, b""
         _Handler.started.clear()
-        with _without_lines_on_broken_streams():
+        with _no_logs_of_broken_streams():
             try:
                 return super().run_via_runner_api(pipeline_proto, options)
             except Exception as error:
-                ends = [end for handler in _Handler.started if (end := handler.violent_end())]
-                if not ends:
+                deaths = [how for handler in _Handler.started if (how := handler.death())]
+                if not deaths:
                     raise
-                raise ConfigError(ends[0]) from error
+                raise ConfigError(deaths[0]) from error
             finally:
                 for handler in _Handler.started:
                     handler.release()
 
 
 class _Handler(GrpcWorkerHandler):
-    """What Beam's local runner has of one worker process."""
+    """The local runner's side of one worker process."""
 
     started: ClassVar[list["_Handler"]] = []
-    """All those of the pipeline that runs: a process runs one at a time."""
+    """All handlers of the running pipeline; a process runs one pipeline at a time."""
 
     def __init__(self, _: None, state: Any, provision_info: Any, grpc_server: Any):
         super().__init__(state, provision_info, grpc_server)
@@ -85,12 +140,10 @@ class _Handler(GrpcWorkerHandler):
                 self.provision_info.provision_info.pipeline_options)}
         self.started.append(self)
         try:
-            fork_server.start()
-            # A daemon: one that a command which is being interrupted has no hold of yet is ended
-            # when it exits.
-            self._process = fork_server.CONTEXT.Process(
-                target=_serve, args=(environment,), daemon=True)
-            with fork_server.without_main_module():
+            start_fork_server()
+            # A daemon, so that multiprocessing kills it when the command exits early.
+            self._process = _CONTEXT.Process(target=_serve, args=(environment,), daemon=True)
+            with _without_main_module():
                 self._process.start()
             threading.Thread(target=self._watch, daemon=True).start()
         except BaseException as error:
@@ -103,9 +156,9 @@ class _Handler(GrpcWorkerHandler):
             raise
 
     def _watch(self) -> None:
-        """If the process ends before its time: answers what it was asked, and will be.
+        """When the process ends too early: answers pending and later requests with an error.
 
-        No other thread may ask for the end of the process: its status can be read only once.
+        Only this thread may wait for the process, because its status can be read only once.
         """
         self._process.join()
         self._status = self._process.exitcode
@@ -116,9 +169,8 @@ class _Handler(GrpcWorkerHandler):
                     instruction_id=name, error="the worker process ended"))
 
     def stop_worker(self) -> None:
-        """Waits for the end of the process, which was told that there is no more to do. Or was not:
-        it has not connected yet, as the command was interrupted; or it works on for a pipeline that
-        has failed."""
+        """Waits for the process to exit, and kills one that has not connected yet or still works
+        for a pipeline that failed."""
         if not self._ended.wait(_GRACE_SECONDS):
             self._stopped = True
             self._process.kill()
@@ -128,24 +180,24 @@ class _Handler(GrpcWorkerHandler):
         """Ends the watch."""
         self._closed.set()
 
-    def violent_end(self) -> str:
-        """How the process ended, or "" if it was well or is alive."""
-        # A broken stream may be known before the end of the process.
+    def death(self) -> str:
+        """How the process died, or "" if it is alive or exited normally."""
+        # A stream may break before the process has ended.
         if not self._ended.wait(1) or not self._status or self._stopped:
             return ""
         how = f"was killed by {signal.Signals(-self._status).name}" if self._status < 0 else (
             f"ended with status {self._status}")
-        return (f"--direct_num_workers: a worker process {how}; what is there is not taken for "
-                "whole. If memory was full (see dmesg), run again with fewer workers")
+        return (f"--direct_num_workers: a worker process {how}; the output is incomplete. If "
+                "memory was full (see dmesg), run again with fewer workers")
 
 
 WorkerHandler.register_environment(_URN, None)(_Handler)
 
 
 @contextlib.contextmanager
-def _without_lines_on_broken_streams() -> Iterator[None]:
-    """When the process at the other end is gone, each of Beam's threads that reads a stream tells
-    of it with a traceback, or two."""
+def _no_logs_of_broken_streams() -> Iterator[None]:
+    """When a process is gone, every thread of Beam that reads its stream logs a traceback. After
+    an error it stays quiet: threads notice broken streams later."""
     loggers = [logging.getLogger(name) for name in (
         data_plane.__name__, GrpcWorkerHandler.__module__, sdk_worker_main.__name__)]
     levels = [logger.level for logger in loggers]
@@ -158,37 +210,35 @@ def _without_lines_on_broken_streams() -> Iterator[None]:
     threading.excepthook = hook
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        threading.excepthook = before
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+    yield
+    threading.excepthook = before
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 def _serve(environment: dict[str, str]) -> None:
     """Main function of a worker process: Beam's own, without its lines about start and end."""
     os.environ.clear()
     os.environ.update(environment)
-    # What a user's function does in it may need processes of its own.
+    # A user's function may start processes of its own.
     multiprocessing.current_process()._config["daemon"] = False  # pyright: ignore
-    threading.Thread(target=_end_with_the_command, daemon=True).start()
+    threading.Thread(target=_exit_with_the_command, daemon=True).start()
     logging.disable(logging.INFO)
-    # An error is logged, printed and logged again with its traceback, and then reported.
+    # Beam logs an error, prints it, logs it again with its traceback, and then reports it.
     for name in (sdk_worker.__name__, "apache_beam.runners.common"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     for module in (sdk_worker, log_handler):
         module.print = lambda *_, **__: None  # pyright: ignore
-    with _without_lines_on_broken_streams():
+    with _no_logs_of_broken_streams():
         try:
             sdk_worker_main.main(sys.argv)
-        except grpc.RpcError:  # the command is gone, and this process with it
+        except grpc.RpcError:  # the command is gone
             sys.exit(1)
 
 
-def _end_with_the_command() -> None:
-    """A command that was killed cannot end its workers, and one that has not connected to it by
-    then would wait for ever."""
+def _exit_with_the_command() -> None:
+    """A killed command cannot end its workers, and one that was not connected yet would wait for
+    ever."""
     command = multiprocessing.parent_process()
     assert command is not None
     command.join()

@@ -1,4 +1,4 @@
-"""Beam's worker processes on this machine: one fork server, and their ends told in one line."""
+"""Beam's worker processes on this machine: one fork server, and one line when one of them dies."""
 
 import contextlib
 import multiprocessing
@@ -236,35 +236,6 @@ def test_ctrl_c_while_a_command_imports_is_one_line():
     assert command.returncode == 130
 
 
-@pytest.mark.parametrize("mode", ["multi_processing", "in_memory"])
-def test_the_fork_server_imports_while_the_command_does(mode, tmp_path):
-    config = tmp_path / "config.py"
-    config.write_text("import pathlib, time\n"
-                      f"pathlib.Path({str(tmp_path / 'read')!r}).touch()\ntime.sleep(100)\n")
-    command = start("-m", "data_beam.prepare", f"--config={config}", "--output=unused",
-                    f"--direct_running_mode={mode}")
-    deadline = time.monotonic() + 60
-
-    def others_with_beam() -> int:
-        """Processes of the session, but the command, that have a library of Beam's."""
-        return sum("apache_beam" in Path(f"/proc/{process}/maps").read_text()
-                   for process in session_of(command.pid) - {command.pid})
-
-    try:
-        while not (tmp_path / "read").exists():  # it has not looked at Beam's options yet
-            assert command.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
-        if mode == "in_memory":
-            assert session_of(command.pid) == {command.pid}
-        else:
-            while others_with_beam() != 1:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
-    finally:
-        command.kill()
-        command.communicate()
-
-
 def test_a_long_folder_for_temporary_files_is_named_in_one_line(tmp_path):
     folder = tmp_path / ("x" * 100)
     folder.mkdir()
@@ -284,7 +255,7 @@ def test_a_program_without_a_guard_is_run_once(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         "print('here', __name__)\n"
-        "import apache_beam as beam\nfrom data_beam import beam_options\n"
+        "import apache_beam as beam\nfrom data_beam.runners import beam_options\n"
         f"options = beam_options.pipeline_options({OPTIONS!r})\n"
         "root = beam_options.make_pipeline(options)\n"
         "root | beam.Create(range(10)) | beam.Reshuffle() | beam.Map(lambda x: 1 // (x + 1))\n"
