@@ -28,7 +28,7 @@ from data_beam import fork_server
 if __name__ == "__main__":  # Before the imports below: those take as long as its own.
     fork_server.start_early("data_beam.prepare", sys.argv)
 
-from maxlm.config import interrupts
+from maxlm.cli import interrupts
 
 if __name__ == "__main__":
     interrupts.end_at_once()  # as long as there is nothing to clean up

@@ -32,8 +32,9 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigError(f"{error}; if the tokens were moved, give "
                           "--config.data.tokens=PATH") from None
     held_out = HeldOut(run.config, run.mesh, placement, run.params, plan)
-    print(json.dumps({"step": run.step, "split": run.config.evals.split,
-                      **held_out.run(run.params)}, indent=2))
+    scores = held_out.run(run.params)
+    assert scores is not None  # nothing interrupts it
+    print(json.dumps({"step": run.step, "split": run.config.evals.split, **scores}, indent=2))
     return 0
 
 

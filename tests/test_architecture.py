@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # A folder may import from those in the same or a lower layer.
 LAYERS = [
+    {"cli"},
     {"config"},
     {"parallel", "precision", "kernels"},
     {"models", "data"},
@@ -61,7 +62,7 @@ def test_every_folder_of_maxlm_has_a_place_in_the_layers():
 
 
 def test_data_beam_shares_only_configuration_and_the_corpus_format():
-    allowed = re.compile(r"maxlm(\.config|\.data$|\.data\.(corpus|tokenizer|tokenizer_export|"
+    allowed = re.compile(r"maxlm(\.cli|\.config|\.data$|\.data\.(corpus|tokenizer|tokenizer_export|"
                          r"sentencepiece_model|huggingface_tokenizer)\b|$)")
     for file in (ROOT / "data_beam").rglob("*.py"):
         assert not [n for n in imports(file)
