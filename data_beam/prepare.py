@@ -21,7 +21,7 @@ Run it again and it does nothing; stop it and the next run goes on after the las
 stage whose settings changed since is done again, with those after it.
 """
 
-from maxlm.config import interrupts
+from maxlm.cli import interrupts
 
 if __name__ == "__main__":
     interrupts.end_at_once()  # as long as there is nothing to clean up

@@ -38,9 +38,10 @@ def main(argv: Sequence[str]) -> int:
     if changed and not any(name.startswith(("data.", "evals.")) for name, _ in overrides):
         say(f"note: not the evaluation set of the run's metrics.jsonl: {'; '.join(changed)}")
     held_out = HeldOut(run.config, run.mesh, placement, run.params, plan)
+    scores = held_out.run(run.params)
+    assert scores is not None  # nothing interrupts it
     print(json.dumps({"step": run.step, "split": run.config.evals.split,
-                      "eval/set": plan.hash[:12],
-                      **held_out.run(run.params)}, indent=2))
+                      "eval/set": plan.hash[:12], **scores}, indent=2))
     return 0
 
 

@@ -5,23 +5,25 @@ command again resumes from the newest whole checkpoint, with the same batches an
 as if it had never stopped.
 """
 
-if __name__ == "__main__":  # before what takes long to import
+if __name__ == "__main__":  # before the imports that take seconds
+    from maxlm.cli.stop_signals import exit_at_once
     from maxlm.host_memory import start_again
     start_again()
+    exit_at_once()
 
 import contextlib
 import dataclasses
-import fcntl
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from maxlm import host_memory
+from maxlm.cli.stop_signals import StopSignals
 from maxlm.config import (
     Config,
     ConfigError,
@@ -35,7 +37,7 @@ from maxlm.config import (
 )
 from maxlm.data.loader import make_loader
 from maxlm.data.plan import Plan
-from maxlm.evals.held_out import HeldOut, evaluation_plan
+from maxlm.evals.held_out import HeldOut, evaluation_due, evaluation_missing, evaluation_plan
 from maxlm.models import counts
 from maxlm.parallel import processes
 from maxlm.parallel.batches import BatchPlacement
@@ -47,7 +49,7 @@ from maxlm.training.checkpoint_reader import Meta
 from maxlm.training.checkpoints import Checkpointer
 from maxlm.training.faults import naming_full_disk, naming_no_memory
 from maxlm.training.resume import refuse_other_run, start_notes
-from maxlm.training.runs import stored_config, write_run_files
+from maxlm.training.runs import sole_user, stored_config, write_run_files
 from maxlm.training.schedule import resolve_schedule
 from maxlm.training.state import TrainState, abstract_state, init_state
 
@@ -64,31 +66,21 @@ def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
         "--new_evaluation_set", action="store_true",
         help="resume although the texts that evaluations score have changed; metrics.jsonl says "
         "from which step")
+    parser.add_argument(
+        "--grace_seconds", type=float, default=25.0, metavar="SECONDS",
+        help="SIGTERM and SIGHUP save a checkpoint and exit with status 75, at the latest after "
+        "this time; keep it below what the scheduler grants before it kills: Kubernetes and Slurm "
+        "30 s by default (default: %(default)s)")
     processes.add_arguments(parser)
     rest, overrides = split_overrides(argv)
     arguments = parser.parse_args(rest)
+    if not arguments.grace_seconds > 0:
+        raise ConfigError(f"--grace_seconds: must be above 0, got {arguments.grace_seconds}")
     arguments.workdir = local_path(arguments.workdir, "--workdir")
     config = resolve_config(Config, arguments.config, overrides)
     return arguments, dataclasses.replace(config, data=config.data.with_absolute_paths())
 
 
-@contextlib.contextmanager
-def sole_user(workdir: Path) -> Iterator[None]:
-    """Holds the run's lock: two commands training in one directory would ruin both."""
-    try:
-        workdir.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise ConfigError(f"--workdir: {str(workdir)!r} is, or lies below, a file; a directory is "
-                          "needed") from None
-    if jax.process_index() != 0:
-        yield
-        return
-    with (workdir / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"--workdir: another process is training in {workdir}") from None
-        yield
 
 
 LESS_MEMORY = ("raise run.accumulation_steps, set model.remat to full, or split the model over "
@@ -97,23 +89,45 @@ LESS_MEMORY = ("raise run.accumulation_steps, set model.remat to full, or split 
 
 def main(argv: Sequence[str]) -> int:
     arguments, config = parse_arguments(argv)
-    processes.start(arguments)
-    if arguments.compilation_cache:
-        jax.config.update("jax_compilation_cache_dir", arguments.compilation_cache)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
     workdir = arguments.workdir
-    with (naming_full_disk(workdir), naming_no_memory(LESS_MEMORY), sole_user(workdir),
-          Checkpointer(workdir, config.checkpoint) as checkpointer,
-          contextlib.ExitStack() as stack):
-        return train(config, workdir, checkpointer, stack, arguments.new_evaluation_set)
+    with contextlib.ExitStack() as stack:
+        signals = stack.enter_context(StopSignals(arguments.grace_seconds))
+        processes.start(arguments)
+        if jax.process_count() > 1:
+            signals.save_first()  # one process that exited would leave the others waiting
+        if arguments.compilation_cache:
+            jax.config.update("jax_compilation_cache_dir", arguments.compilation_cache)
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
+        for context in (naming_full_disk(workdir), naming_no_memory(LESS_MEMORY),
+                        sole_user(workdir)):
+            stack.enter_context(context)
+        checkpointer = stack.enter_context(Checkpointer(workdir, config.checkpoint))
+        return train(config, workdir, checkpointer, signals, stack, arguments.new_evaluation_set)
 
 
-def train(config: Config, workdir: Path, checkpointer: Checkpointer,
+def stopped(checkpointer: Checkpointer, step: int, start: int, signals: StopSignals,
+            report: Callable[[str], None]) -> int:
+    """Checks the checkpoint of a run that a signal stopped; returns the exit status.
+
+    Raises:
+      RunFailure: its files are not those that were written.
+    """
+    if step > start:
+        problem = processes.first_problem(checkpointer.reader.damage(step, *processes.place()))
+        if problem:
+            raise RunFailure(f"stopped after step {step}, but its checkpoint is damaged: {problem}")
+        report(f"stopped after step {step}, which is saved; the same command continues")
+    else:
+        report("stopped before a step was done; the same command continues")
+    return signals.status
+
+
+def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: StopSignals,
           stack: contextlib.ExitStack, new_evaluation_set: bool) -> int:
-    """Runs to the last step. Returns the exit status.
+    """Runs to the last step, or until a signal. Returns the exit status.
 
     Args:
-      stack: gets what has to be closed when the run ends, well or not.
+      stack: gets what has to be closed when the run ends, whether it succeeds or fails.
       new_evaluation_set: resume although the evaluation set has changed.
     """
     first_process = jax.process_index() == 0
@@ -153,7 +167,11 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
     schedule, change = resolve_schedule(
         config, stored_config(found[2].config) if found and begun else None, start)
     config = dataclasses.replace(config, schedule=schedule)
-    if start >= config.run.steps:
+    stop = processes.AgreedStop(signals.asked)
+    evaluate_first = start == 0 or bool(stop.vote(
+        first_process and evaluation_missing(
+            config, start, workdir / "metrics.jsonl")))
+    if start >= config.run.steps and not evaluate_first:
         report(f"nothing to do: the checkpoint of step {start} is at or past the last step "
                f"({config.run.steps}); to train on, raise --config.run.steps. The learning rate "
                "then stays at the end of its schedule; --config.schedule.if_steps_change has the "
@@ -187,9 +205,10 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
     passed_epochs = plan.passed_epochs()
     finished_last = time.monotonic()
 
-    def finish(step: int, metrics: Any, waited: float) -> None:
+    def finish(step: int, metrics: Any, vote: Any, waited: float) -> None:
         """Waits for a dispatched step and reports it."""
         nonlocal tokens_seen, finished_last
+        stop.count(vote)
         values = {name: float(value) for name, value in jax.device_get(metrics).items()}
         now = time.monotonic()
         seconds, finished_last = now - finished_last, now
@@ -218,10 +237,13 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
                     for name, epochs in passed_epochs[step].items()})
 
     def evaluate(step: int, state: TrainState) -> None:
-        nonlocal finished_last
+        nonlocal finished_last, cut_short
         if held_out is None:
             return
-        row = held_out.run(state.params)
+        row = held_out.run(state.params, stop.now)
+        if row is None:
+            cut_short = True  # the next start evaluates this step
+            return
         if metrics_file:
             metrics_file.write({"step": step, **row})
         report(f"step {step}: held-out loss {row['eval/loss']:.4f}, "
@@ -229,17 +251,28 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
                f"bits per byte {row['eval/bits_per_byte']:.4f}")
         finished_last = time.monotonic()
 
-    if start == 0:
-        evaluate(0, state)
+    def save(step: int, state: TrainState) -> None:
+        nonlocal finished_last
+        if metrics_file:
+            metrics_file.sync()
+        checkpointer.save(step, state, Meta(
+            config=to_plain(config), plan=description, tokens=tokens_seen))
+        finished_last = time.monotonic()
+
+    cut_short = False
+    if evaluate_first:
+        evaluate(start, state)
     loader = stack.enter_context(contextlib.closing(make_loader(
         plan, start, config.run.steps, placement.local_rows, workers=config.data.workers,
         prefetch=config.data.prefetch)))
-    pending: tuple[int, Any, float] | None = None
+    pending: tuple[int, Any, Any, float] | None = None
     finished_last = began = time.monotonic()
+    done = saved = start
     for step in range(start + 1, config.run.steps + 1):
+        if stop.due():
+            break
         last = step == config.run.steps
-        evaluate_now = bool(config.evals.every_steps) and (
-            step % config.evals.every_steps == 0 or last)
+        evaluate_now = evaluation_due(config, step)
         save_now = checkpointer.due(step) or last
         if pending and (evaluate_now or save_now):
             # This step is waited for as well: each of the two gets its own time.
@@ -251,26 +284,31 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer,
         batch = placement.put(rows)
         waited = time.monotonic() - asked
         if step == start + 1:
+            signals.save_first()
             with host_memory.sparing():
                 state, metrics = jax.block_until_ready(train_step(state, batch))
         else:
             state, metrics = train_step(state, batch)
+        done, vote = step, stop.vote()
         # The device computes this step while the metrics of the one before are fetched.
         if pending:
             finish(*pending)
-        pending = (step, metrics, waited)
+        pending = (step, metrics, vote, waited)
         if evaluate_now or save_now:
             finish(*pending)
             pending = None
         if evaluate_now:
             evaluate(step, state)
         if save_now:  # after the evaluation: a run killed in between evaluates again
-            if metrics_file:
-                metrics_file.sync()
-            checkpointer.save(step, state, Meta(
-                config=to_plain(config), plan=description, tokens=tokens_seen))
-            finished_last = time.monotonic()
+            save(step, state)
+            saved = step
+    if pending:
+        finish(*pending)
+    if done > saved:
+        save(done, state)
     checkpointer.close()
+    if done < config.run.steps or cut_short:
+        return stopped(checkpointer, done, start, signals, report)
     report(f"done: {config.run.steps} steps, {tokens_seen:,} tokens, "
            f"{duration(time.monotonic() - began)}; {workdir}")
     return 0

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # A folder may import from those in the same or a lower layer; no two import each other.
 LAYERS = {
     "maxlm": [
+        {"cli"},
         {"config"},
         {"parallel", "precision", "kernels"},
         {"models", "data"},
@@ -87,7 +88,7 @@ def test_the_root_of_data_beam_holds_commands_only():
 
 
 def test_data_beam_shares_only_configuration_and_the_corpus_format():
-    allowed = re.compile(r"maxlm(\.config|\.data$|\.data\.(corpus|tokenizer|tokenizer_export|"
+    allowed = re.compile(r"maxlm(\.cli|\.config|\.data$|\.data\.(corpus|tokenizer|tokenizer_export|"
                          r"sentencepiece_model|huggingface_tokenizer)\b|$)")
     for file in (ROOT / "data_beam").rglob("*.py"):
         assert not [n for n in imports(file)

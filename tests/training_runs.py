@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -96,6 +97,29 @@ def finish(process: subprocess.Popen, status: int = 0) -> str:
     assert process.returncode == status, (process.returncode, errors)
     assert GLOO.fullmatch(output), output  # standard output is kept for results
     return errors
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return probe.getsockname()[1]
+
+
+def start_pair(workdir: Path, second: dict | None = None, **settings) -> list[subprocess.Popen]:
+    """Two processes of two devices each; `second` holds what only the second one is told."""
+    port = free_port()
+    return [start(workdir, f"--coordinator_address=localhost:{port}", "--num_processes=2",
+                       f"--process_id={number}", devices=2,
+                       **{**settings, **(second or {} if number else {})})
+            for number in range(2)]
+
+
+def finish_pair(pair: list[subprocess.Popen], status: int = 0) -> list[str]:
+    try:
+        return [finish(process, status) for process in pair]
+    finally:
+        for process in pair:
+            process.kill()
 
 
 def rows(workdir: Path) -> list[dict[str, Any]]:

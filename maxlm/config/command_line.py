@@ -14,7 +14,8 @@ from typing import Any
 
 import ml_collections
 
-from maxlm.config import interrupts, schema
+from maxlm.cli import interrupts
+from maxlm.config import schema
 from maxlm.config.schema import ConfigError
 
 

@@ -3,8 +3,10 @@
 import itertools
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Generator, Sequence
+from multiprocessing import resource_tracker
 from typing import Any
 
 import grain
@@ -18,9 +20,13 @@ Batch = dict[str, np.ndarray]
 
 
 def _end_with_parent() -> None:
-    """Ends this worker when its parent is gone. Grain's workers wait for room in their queue, and
-    after kill -9 of the parent would do so for ever."""
+    """Ends this worker when its parent is gone, and not at a signal to the whole process group:
+    the parent may need more batches before it stops. Grain's workers wait for room in their queue,
+    and after kill -9 of the parent would wait forever."""
     parent = multiprocessing.parent_process()
+    if parent is not None and threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
 
     def watch(process: Any) -> None:
         process.join()
@@ -28,6 +34,16 @@ def _end_with_parent() -> None:
 
     if parent is not None:
         threading.Thread(target=watch, args=(parent,), daemon=True).start()
+
+
+def _start_resource_tracker() -> None:
+    """Starts the process in which Python keeps track of shared memory. By itself it ignores SIGINT
+    and SIGTERM, but a SIGHUP to the whole process group would end it."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # inherited
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 class _Steps:
@@ -86,6 +102,7 @@ def make_loader(
     beyond = workers * (per_worker + 4)
     steps = grain.MapDataset.source(_Steps(plan, start_step, stop_step + beyond, row_indices))
     if workers:
+        _start_resource_tracker()
         # Each worker prepares every workers-th step, in one thread.
         dataset = steps.to_iter_dataset(grain.ReadOptions(num_threads=1, prefetch_buffer_size=1))
         dataset = dataset.mp_prefetch(grain.MultiprocessingOptions(

@@ -1,6 +1,8 @@
 """Held-out loss, perplexity and bits per byte, over all and by source."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,6 +12,7 @@ from maxlm.config import Config, ConfigError
 from maxlm.data.evaluation_plan import EvaluationPlan
 from maxlm.data.loader import make_loader
 from maxlm.parallel.batches import BatchPlacement
+from maxlm.telemetry.metrics import read_metrics
 from maxlm.training.step import compile_eval_step
 
 
@@ -49,6 +52,23 @@ def evaluation_plan(config: Config, tokenizer_sha256: str) -> EvaluationPlan:
     return plan
 
 
+def evaluation_due(config: Config, step: int) -> bool:
+    """Whether the step is followed by an evaluation."""
+    every = config.evals.every_steps
+    return bool(every) and (step % every == 0 or step == config.run.steps)
+
+
+def evaluation_missing(config: Config, step: int, metrics: Path) -> bool:
+    """Whether the run was stopped by a signal before it had evaluated the step it stopped at.
+
+    Args:
+      metrics: the metrics.jsonl of the run.
+    """
+    rows = read_metrics(metrics) if metrics.exists() else []
+    evaluated = {row["step"] for row in rows if "eval/loss" in row}
+    return evaluation_due(config, step) and bool(evaluated) and step not in evaluated
+
+
 class HeldOut:
     """Scores the same rows of a split each time it is run.
 
@@ -67,16 +87,22 @@ class HeldOut:
                                        placement.abstract(config.data.sequence_length,
                                                           evaluation=True))
 
-    def run(self, params: Any) -> dict[str, float]:
+    def run(self, params: Any,
+            interrupted: Callable[[], bool] = lambda: False) -> dict[str, float] | None:
         """Scores the split.
 
+        Args:
+          interrupted: asked before each batch; True gives up.
+
         Returns:
-          eval/loss, eval/perplexity, eval/bits_per_byte and eval/tokens over all scored tokens, and
-          the same as eval/SOURCE/... by source.
+          None if interrupted, else eval/loss, eval/perplexity, eval/bits_per_byte and eval/tokens
+          over all scored tokens, and the same as eval/SOURCE/... by source.
         """
         plan = self._plan
         sums = np.zeros((len(plan.sources), 3))  # nats, tokens, bytes in float64
         for _, rows in make_loader(plan, 0, plan.batches, self._placement.local_rows):
+            if interrupted():
+                return None
             scored = jax.device_get(self._step(params, self._placement.put(rows, evaluation=True)))
             values = np.stack([scored[name].astype(np.float64)
                                for name in ("nats", "tokens", "bytes")], axis=1)

@@ -1,9 +1,11 @@
 """A finished or running training run, opened for reading: config, weights, tokenizer."""
 
+import contextlib
 import dataclasses
+import fcntl
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +155,22 @@ def _resolve(stored: dict[str, Any], overrides: Sequence[tuple[str, str]]) -> Co
         # Trained on another number of devices: spread the weights over those that are here.
         config = dataclasses.replace(config, parallel=ParallelConfig(data=1, fsdp=-1))
     return config
+
+
+@contextlib.contextmanager
+def sole_user(workdir: Path) -> Iterator[None]:
+    """Holds the lock of a run: two commands that train in one directory would ruin both."""
+    try:
+        workdir.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ConfigError(f"--workdir: {str(workdir)!r} is, or lies below, a file; a directory is "
+                          "needed") from None
+    if jax.process_index() != 0:
+        yield
+        return
+    with (workdir / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"--workdir: another process is training in {workdir}") from None
+        yield

@@ -1,4 +1,4 @@
-"""`python -m maxlm.train`: killed and run again, refused, out of space, interrupted."""
+"""`python -m maxlm.train`: killed and run again, refused, out of space. Signals: test_stop.py."""
 
 import contextlib
 import fcntl
@@ -499,22 +499,6 @@ def test_no_space_on_a_small_disk(tmp_path):
         assert sorted(runs.losses(disk / "run")) == list(range(1, 13))
     finally:
         subprocess.run(["umount", disk], check=True)
-
-
-def test_interrupted_by_the_user_and_run_again(tmp_path):
-    workdir = tmp_path / "run"
-    settings = {"run__steps": 3000, "evals__every_steps": 0, "checkpoint__every_steps": 10}
-    process = runs.start(workdir, **settings)
-    until = time.monotonic() + SPENT
-    while metrics_lines(workdir) < 15:
-        assert process.poll() is None and time.monotonic() < until
-        time.sleep(0.001)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    errors = runs.finish(process, 130)
-    assert errors.splitlines()[-1] == "interrupted"
-    assert "Traceback" not in errors
-    names = [p.name for p in (workdir / "checkpoints").iterdir()]
-    assert names and all(name.isdigit() for name in names)  # the save under way was finished
 
 
 def test_workers_leave_nothing_behind(tmp_path):

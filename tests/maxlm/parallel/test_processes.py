@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import socket
-import subprocess
 from pathlib import Path
 
 import jax
@@ -19,29 +17,6 @@ from maxlm.training.state import abstract_state, init_state
 from tests import training_runs as runs
 
 TWENTY = {"run__steps": 20, "checkpoint__every_steps": 10, "evals__every_steps": 20}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        return probe.getsockname()[1]
-
-
-def start_pair(workdir: Path, second: dict | None = None, **settings) -> list[subprocess.Popen]:
-    """Two processes of two devices each; `second` holds what only the second one is told."""
-    port = free_port()
-    return [runs.start(workdir, f"--coordinator_address=localhost:{port}", "--num_processes=2",
-                       f"--process_id={number}", devices=2,
-                       **{**settings, **(second or {} if number else {})})
-            for number in range(2)]
-
-
-def finish_pair(pair: list[subprocess.Popen], status: int = 0) -> list[str]:
-    try:
-        return [runs.finish(process, status) for process in pair]
-    finally:
-        for process in pair:
-            process.kill()
 
 
 def one_device_losses(count: int) -> list[float]:
@@ -61,7 +36,7 @@ def one_device_losses(count: int) -> list[float]:
 
 def assert_two_processes_equal_one(tmp_path: Path, **parallel) -> None:
     pair, alone = tmp_path / "pair", tmp_path / "alone"
-    errors = finish_pair(start_pair(pair, **TWENTY, **parallel))
+    errors = runs.finish_pair(runs.start_pair(pair, **TWENTY, **parallel))
     assert "4 cpu device(s) of 2 process(es)" in errors[0]
     assert "step" not in errors[1]  # the first process speaks for both
     losses = runs.losses(pair)
@@ -73,7 +48,7 @@ def assert_two_processes_equal_one(tmp_path: Path, **parallel) -> None:
     victim = pair / "checkpoints" / "20" / list(listing)[1]
     victim.write_bytes(bytes([victim.read_bytes()[0] ^ 1]) + victim.read_bytes()[1:])
     shutil.copytree(pair, tmp_path / "damaged")
-    errors = finish_pair(start_pair(tmp_path / "damaged", **TWENTY, **parallel))
+    errors = runs.finish_pair(runs.start_pair(tmp_path / "damaged", **TWENTY, **parallel))
     assert "has changed (checksum) (process 1); moved to" in errors[0]
     assert "resuming after step 10 of 20" in errors[0]
     assert runs.rows(tmp_path / "damaged") == runs.rows(pair)
@@ -105,7 +80,7 @@ def test_parameters_split_over_processes(tmp_path, parallel):
 
 
 def test_processes_that_were_told_different_things_do_not_train(tmp_path):
-    errors = finish_pair(start_pair(tmp_path, second={"run__seed": 1}), status=2)
+    errors = runs.finish_pair(runs.start_pair(tmp_path, second={"run__seed": 1}), status=2)
     for text in errors:
         [line] = [line for line in text.splitlines() if line.startswith("error: ")]
         assert "the config of process 1 is not that of process 0" in line
@@ -119,7 +94,8 @@ def test_a_damage_that_one_process_finds_ends_both(tmp_path):
     content = bytearray(shard.read_bytes())
     content[len(content) // 2] ^= 1
     shard.write_bytes(content)
-    errors = finish_pair(start_pair(tmp_path / "run", data__tokens=str(tmp_path / "tokens")), 2)
+    pair = runs.start_pair(tmp_path / "run", data__tokens=str(tmp_path / "tokens"))
+    errors = runs.finish_pair(pair, 2)
     for text in errors:
         [line] = [line for line in text.splitlines() if line.startswith("error: ")]
         assert f"{shard}: its checksum is not that of the manifest" in line
@@ -127,7 +103,7 @@ def test_a_damage_that_one_process_finds_ends_both(tmp_path):
 
 
 def test_a_process_that_never_arrives_is_told_of(tmp_path):
-    process = runs.start(tmp_path, f"--coordinator_address=localhost:{free_port()}",
+    process = runs.start(tmp_path, f"--coordinator_address=localhost:{runs.free_port()}",
                          "--num_processes=2", "--process_id=0", "--start_timeout=2")
     errors = runs.finish(process, 1)
     [line] = [line for line in errors.splitlines() if line.startswith("failed: ")]

@@ -1,0 +1,90 @@
+"""Ctrl-C for every command: the first one cleans up, the second one exits at once.
+
+A terminal sends SIGINT to the whole process group, and an impatient user presses Ctrl-C again. If
+the second SIGINT raised KeyboardInterrupt too, it could break off the clean-up anywhere, for
+example inside a library that then waits forever.
+"""
+
+import atexit
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from typing import Any, NoReturn
+
+STATUS = 130
+"""Exit status of an interrupted command, as in shells: 128 + SIGINT."""
+_reported = threading.Event()
+_pressed = threading.Event()
+
+
+def pressed() -> bool:
+    """Whether Ctrl-C was pressed since `clean_up_first`. An exception that comes out of a command
+    may wrap KeyboardInterrupt: Beam's runners do so when user code is interrupted."""
+    return _pressed.is_set()
+
+
+def end_at_once() -> None:
+    """From now on the first Ctrl-C ends this process without clean-up: for times in which there is
+    nothing to clean up, such as imports. A handler set by someone else stays, and so does an
+    ignored signal (`nohup`)."""
+    _replace(_end)
+
+
+def clean_up_first() -> None:
+    """From now on the first Ctrl-C raises KeyboardInterrupt, and the next one ends this process."""
+    _pressed.clear()
+    _replace(_raise)
+
+
+def leave() -> NoReturn:
+    """Ends a command after KeyboardInterrupt, possibly wrapped in another exception.
+
+    Exit handlers run. Threads are not waited for, because they may wait for what was interrupted.
+    Child processes of multiprocessing are killed.
+    """
+    _replace(_end)
+    _report()
+    kill_children()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    atexit._run_exitfuncs()
+    others = [thread for thread in threading.enumerate()
+              if not thread.daemon and thread is not threading.main_thread()]
+    if others:
+        os._exit(STATUS)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is short
+    sys.exit(STATUS)
+
+
+def kill_children() -> None:
+    """Kills the processes that this one started with multiprocessing."""
+    for child in multiprocessing.active_children():
+        child.kill()
+
+
+def _replace(handler: Any) -> None:
+    """Sets the handler if the present one is Python's own or one of this module."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(
+            signal.SIGINT) in (signal.default_int_handler, _raise, _end):
+        signal.signal(signal.SIGINT, handler)
+
+
+def _raise(*_: object) -> None:
+    _pressed.set()
+    signal.signal(signal.SIGINT, _end)
+    raise KeyboardInterrupt
+
+
+def _end(*_: object) -> None:
+    kill_children()
+    _report()
+    os._exit(STATUS)
+
+
+def _report() -> None:
+    if not _reported.is_set():
+        _reported.set()
+        os.write(2, b"interrupted\n")  # the interrupted code may hold the lock of sys.stderr
