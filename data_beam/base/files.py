@@ -1,4 +1,4 @@
-"""Whole files or none: a temporary name, then a rename, on any Beam file system."""
+"""Listing, reading, writing and deleting files on any file system that Beam knows."""
 
 import errno
 import hashlib
@@ -17,7 +17,7 @@ from apache_beam.io.localfilesystem import LocalFileSystem
 from maxlm.config.schema import ConfigError
 
 TEMPORARY = "_temporary"
-"""Folder inside an output for what a run needs only while it runs."""
+"""Folder inside an output for files that a run needs only while it runs."""
 
 
 def shard_of(document_id: str, shards: int) -> int:
@@ -35,8 +35,21 @@ def is_local(path: str) -> bool:
     return isinstance(FileSystems.get_filesystem(path), LocalFileSystem)
 
 
+def no_folder(path: str) -> str | None:
+    """Completes "the folder PATH ..." where a path of this machine is not a folder. None for a
+    folder, and on other file systems: object stores have no folders."""
+    if not is_local(path):
+        return None
+    try:
+        return None if stat.S_ISDIR(os.stat(path).st_mode) else "is not a folder"
+    except (FileNotFoundError, NotADirectoryError):
+        return "does not exist"
+    except OSError:  # `match` says what
+        return None
+
+
 class UnreadableFolder(ConfigError):
-    """Nobody can tell which files are in a folder; the message names it."""
+    """The files in a folder cannot be listed; the message names it."""
 
     def __init__(self, folder: str, error: OSError):
         super().__init__(f"cannot read the folder {folder!r} ({(error.strerror or '').lower()}); "
@@ -46,22 +59,22 @@ class UnreadableFolder(ConfigError):
 
 def match(root: str, pattern: str, enter: Callable[[str], bool] = lambda folder: True,
           unfollowed: Callable[[str], None] = lambda folder: None) -> Iterator[FileMetadata]:
-    """Files below a folder, in no order: whatever is no folder, links to nothing among them.
+    """Files below a folder, in no order. Everything but folders counts as a file, broken links too.
 
-    Beam's own `match` and `delete` take a whole path for a pattern, so that a folder called `[1]`
+    Beam's own `match` and `delete` treat a whole path as a pattern, so that a folder called `[1]`
     is not found.
 
     Args:
       root: folder, taken literally.
-      pattern: glob of paths below it, in Beam's words: `**` crosses directories.
-      enter: whether a folder of this machine, by its path below `root` with a / at its end, is
-        looked into.
-      unfollowed: told the paths below `root` of symbolic links to folders in which the pattern
-        might match: they are not followed, so that no file is found twice, or for ever. The
-        folders that the pattern names before its first wildcard may be links.
+      pattern: glob of paths below it, as Beam defines it: `**` crosses directories.
+      enter: whether to list a folder of this machine; gets its path below `root` with a / at its
+        end.
+      unfollowed: called with the paths below `root` of symbolic links to folders in which the
+        pattern might match. They are not followed: a file could be found twice, or without end.
+        The folders that the pattern names before its first wildcard may be links.
 
     Raises:
-      UnreadableFolder: of this machine, in which the pattern might match.
+      UnreadableFolder: a folder of this machine in which the pattern might match.
     """
     root = root.rstrip("/") + "/"
     literal = re.match(r"[^\[*?]*", pattern)
@@ -74,19 +87,19 @@ def match(root: str, pattern: str, enter: Callable[[str], bool] = lambda folder:
     for entry in found:
         path = (entry if isinstance(entry, str) else entry.path).replace("\\", "/")
         if path.startswith(root) and wanted.match(path[len(root):]):
-            known = _look(entry) if isinstance(entry, str) else entry
+            known = _metadata(entry) if isinstance(entry, str) else entry
             if known is not None:
                 yield known
 
 
 def _walk(root: str, pattern: str, start: str, enter: Callable[[str], bool],
           unfollowed: Callable[[str], None]) -> Iterator[str]:
-    """Paths of the files in those folders in which a pattern might match; see `match`.
+    """Paths of the files in the folders in which a pattern might match; see `match`.
 
     Args:
       start: folder below `root` to begin in.
     """
-    levels: list[re.Pattern[str]] = []  # of the folders, as deep as / in the pattern tells
+    levels: list[re.Pattern[str]] = []  # of the names of folders, by depth
     *folders, last = pattern.split("/")
     for level in folders:
         if "**" in level or "?" in level or "[" in level:  # these match / too
@@ -101,9 +114,9 @@ def _walk(root: str, pattern: str, start: str, enter: Callable[[str], bool],
 
     def failed(error: OSError) -> None:
         folder = os.fspath(error.filename)
-        if isinstance(error, (FileNotFoundError, NotADirectoryError)):  # gone since, or never was
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)):  # deleted, or never there
             return
-        # The system's own at the top of a disk, for root alone, and of no user's files.
+        # The system's own folder at the top of a disk, which only root may read.
         if isinstance(error, PermissionError) and os.path.basename(folder) == "lost+found":
             return
         raise UnreadableFolder(folder, error)
@@ -122,16 +135,16 @@ def _walk(root: str, pattern: str, start: str, enter: Callable[[str], bool],
             yield os.path.join(directory, name)
 
 
-def _look(path: str) -> FileMetadata | None:
-    """A file of this machine, or None if it is gone since."""
+def _metadata(path: str) -> FileMetadata | None:
+    """Metadata of a file of this machine, or None if it was deleted meanwhile."""
     try:
         status = os.stat(path)
-    except OSError:  # perhaps a link, to nothing, to itself or to where nobody may look
+    except OSError:  # perhaps a link: broken, to itself, or into a folder without permission
         try:
             status = os.lstat(path)
         except FileNotFoundError:
             return None
-        except PermissionError as error:  # the folder tells names and no more
+        except PermissionError as error:  # the folder may be listed, but its files not examined
             raise UnreadableFolder(os.path.dirname(path), error) from None
     return FileMetadata(path, status.st_size, status.st_mtime)
 
@@ -141,16 +154,16 @@ _IRREGULAR = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IF
 
 
 def irregular(path: str) -> str | None:
-    """What is at a path of this machine if it is no regular file, in words: opening such a thing
-    may never return, and reading it never end. None for a regular file and on other file systems.
+    """What a path of this machine is, in words, if it is not a regular file: opening or reading it
+    might never end. None for a regular file and on other file systems.
 
     Raises:
-      OSError: nothing is there, as with a link to nothing, or nobody may look.
+      OSError: it does not exist, is a broken link, or lacks permission.
     """
     if not is_local(path):
         return None
     mode = os.stat(path).st_mode
-    return None if stat.S_ISREG(mode) else _IRREGULAR.get(stat.S_IFMT(mode), "no regular file")
+    return None if stat.S_ISREG(mode) else _IRREGULAR.get(stat.S_IFMT(mode), "not a regular file")
 
 
 def remove(paths: list[str]) -> None:
@@ -163,7 +176,7 @@ def remove(paths: list[str]) -> None:
 
 
 def remove_folder(path: str) -> None:
-    """Deletes a folder and what is in it, if it is there: object stores have no empty folders."""
+    """Deletes a folder and everything in it, if it exists: object stores have no empty folders."""
     if is_local(path):
         if os.path.isdir(path):
             shutil.rmtree(path)
@@ -175,8 +188,8 @@ _DISK_FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, er
 
 
 def disk_full(error: BaseException) -> str | None:
-    """The system's words when `error` is a full disk or a quota. Beam wraps the error of a worker
-    in its own; the text survives."""
+    """The system's message when `error` is a full disk or an exceeded quota. Beam wraps the error
+    of a worker in its own; the text is kept."""
     return next((text.lower() for text in _DISK_FULL if text in str(error)), None)
 
 
@@ -185,13 +198,13 @@ def make_folder(path: str) -> None:
     if not FileSystems.exists(path):
         try:
             FileSystems.mkdirs(path)
-        except Exception:  # each file system has its own error; what counts is that it is there.
+        except Exception:  # each file system has its own error; perhaps another worker made it
             if not FileSystems.exists(path):
                 raise
 
 
 class _Hashed:
-    """A binary file that counts and hashes what goes through it."""
+    """A binary file that counts and hashes the bytes written to it."""
 
     def __init__(self, handle: Any):
         self._handle, self._digest, self.size = handle, hashlib.sha256(), 0
@@ -210,7 +223,7 @@ class _Hashed:
     def flush(self) -> None:
         self._handle.flush()
 
-    def close(self) -> None:  # the owner of the real handle closes it.
+    def close(self) -> None:  # its owner closes the real handle
         self.closed = True
 
     def writable(self) -> bool:
@@ -227,12 +240,12 @@ class _Hashed:
 
 
 def write_atomically(path: str, temporary: str, write: Callable[[Any], None]) -> tuple[int, str]:
-    """Writes a file through `write(handle)` and gives it its name once it is whole.
+    """Writes a file through `write(handle)` under a temporary name and renames it when complete.
 
     Args:
-      path: final place; an older file there is replaced.
+      path: final path; an older file there is replaced.
       temporary: existing folder on the same file system for the unfinished file.
-      write: gets a binary handle that can be written only forwards.
+      write: gets a binary handle that cannot seek.
 
     Returns:
       Size in bytes and SHA-256.

@@ -1,4 +1,4 @@
-"""JSON files that may be damaged, or somebody else's."""
+"""JSON files that may be damaged or of another program."""
 
 import json
 from typing import Any
@@ -7,11 +7,11 @@ from data_beam.base import files
 
 
 class NotThisKind(ValueError):
-    """The file is no JSON, or lacks what is read from it; the message says what and where."""
+    """The file is not JSON or not of the expected shape; the message says what and where."""
 
 
 def read(path: str, shape: Any) -> Any:
-    """The value of a JSON file, once it is known to have a shape.
+    """The value of a JSON file, after a check of its shape.
 
     Args:
       path: an existing file.
@@ -19,7 +19,7 @@ def read(path: str, shape: Any) -> Any:
         values; or a dict from names to shapes, for an object with these and maybe more.
 
     Raises:
-      NotThisKind: it has not.
+      NotThisKind: it is not JSON, or of another shape.
     """
     try:
         value = json.loads(files.read_bytes(path))

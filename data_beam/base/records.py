@@ -1,4 +1,4 @@
-"""What travels through `prepare`: a record read, and the three ends it can come to."""
+"""The records that pass through `prepare`, and the three outcomes of a record."""
 
 import dataclasses
 import hashlib
@@ -14,8 +14,12 @@ def text_sha256(text: str) -> str:
 class Origin:
     """Where a record comes from.
 
-    `record` is the line of a jsonl file, the item of a json array or the row of a query, counted
-    from 1, and None for a file that is one document (or for the file as a whole).
+    Attributes:
+      source: name of the source.
+      path: of the file, relative to the root of its input.
+      record: number of the record in its file, from 1: a line of jsonl, an item of a json array, a
+        row of Parquet or of a query, a record of a web archive. None for a file that is one
+        document, and for the file as a whole.
     """
 
     source: str
@@ -24,14 +28,14 @@ class Origin:
 
     @property
     def id(self) -> str:
-        """Document id: 32 hex digits that depend on source, path and record number only."""
+        """Document id: 32 hex digits, a hash of source, path and record number."""
         key = "\0".join([self.source, self.path, "" if self.record is None else str(self.record)])
         return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """One document as read: decoded, markup and all."""
+    """One document as read: decoded, with its markup."""
 
     origin: Origin
     text: str
@@ -43,7 +47,9 @@ class Record:
     """Of the record's raw bytes: the decompressed file, the line, or the field."""
     transforms: tuple[str, ...] = ()
     data: bytes = b""
-    """The document itself in formats that are no text (PDF, EPUB); `text` is empty then."""
+    """Content of a binary format (PDF, EPUB); `text` is empty then."""
+    offset: int | None = None
+    """See `Document`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,19 +67,23 @@ class Document:
     """Of the clean text in UTF-8."""
     bytes_sha256: str
     transforms: tuple[str, ...]
-    """What changed the text since the bytes, in order."""
+    """Steps that changed the text since its bytes, in order."""
     is_code: bool = False
-    """Source code: rules made for prose pass it by."""
+    """Source code, which filters for prose do not judge."""
     scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """What rules measured, by name: `perplexity`, `quality`, `toxicity`, `pii/email` and so on."""
+    """Measurements of the filters, by name: `perplexity`, `quality`, `pii/email` and so on."""
 
     cluster: str = ""
-    """Id of the survivor of its near copies, "" for a document that has none."""
+    """Id of the representative of its near copies, "" for a document without near copies."""
     split_key: str = ""
-    """Hash that decides the split; documents that must not be parted share it. "" is `sha256`."""
+    """Hash that decides the split, shared by documents that must not be separated; "" means
+    `sha256`."""
+    offset: int | None = None
+    """Of a record of a web archive: the byte of the file at which it begins, or at which the
+    compressed member that holds it begins."""
 
     def with_text(self, text: str, *transforms: str) -> "Document":
-        """The document with another text, and what changed it."""
+        """The document with another text, and the steps that changed it."""
         return dataclasses.replace(
             self, text=text, sha256=text_sha256(text), transforms=self.transforms + transforms)
 
@@ -84,18 +94,18 @@ class Document:
 
 @dataclasses.dataclass(frozen=True)
 class Dropped:
-    """A document left out by a rule."""
+    """A document that a filter left out."""
 
     origin: Origin
     stage: str
     reason: str
-    """The rule's name; counts are by this."""
+    """Counts are by stage and reason."""
     detail: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class DeadLetter:
-    """A record (or the file from some point on) that could not be read."""
+    """A record, or a part of a file, that could not be read."""
 
     origin: Origin
     stage: str

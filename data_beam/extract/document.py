@@ -39,4 +39,4 @@ def _process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadL
     return Document(
         record.origin, text, record.domain, record.licence, record.url,
         language, None, text_sha256(text), record.bytes_sha256,
-        record.transforms + extracted + repairs, is_code)
+        record.transforms + extracted + repairs, is_code, offset=record.offset)

@@ -131,7 +131,8 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     """A kept document as JSON has it: without infinities and NaNs."""
     scores = {name: value if math.isfinite(value) else None
               for name, value in sorted(row["scores"].items())}
-    return {**{key: row[key] for key in ("id", "path", "record", "domain", "licence", "language")},
+    return {**{key: row[key] for key in (
+                "id", "path", "record", "url", "domain", "licence", "language")},
             "language_score": None if row["language_score"] is None else round(
                 row["language_score"], 4),
             **{key: row[key] for key in ("split", "transforms", "characters")},

@@ -34,7 +34,8 @@ from data_beam.reporting.summary import (
     largest,
 )
 from data_beam.runners.progress import WorkerProgress
-from data_beam.sinks import documents, rejected
+from data_beam.sinks import documents
+from data_beam.sinks.shards import DROPPED_SCHEMA
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import Tokenizer
 
@@ -42,7 +43,8 @@ TOPIC_CHARACTERS = 4000
 """Of the text of a document that topics are made from."""
 BY_LANGUAGE = "perplexity"
 """The score whose scale differs by language, because each has a model of its own."""
-_COLUMNS = ["id", "text", *KEYS, "path", "record", "language_score", "transforms", "scores"]
+_COLUMNS = ["id", "text", *KEYS, "path", "record", "url", "language_score", "transforms",
+            "scores"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,7 +196,7 @@ class Summarise(beam.DoFn):
         """Adds dropped documents without a text, where no stage kept one: it had none, or was
         dropped by the reader."""
         found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-        for row in documents.read_rows(self._job.path("dropped", shard), rejected.DROPPED_SCHEMA):
+        for row in documents.read_rows(self._job.path("dropped", shard), DROPPED_SCHEMA):
             key = row["stage"], row["reason"]
             rows = found.setdefault(key, [])
             if key not in summary.dropped and len(rows) < DROPPED_SAMPLES:

@@ -22,7 +22,8 @@ from data_beam.base.stage_context import Context, StagePaths, shard_numbers
 from data_beam.config import RecipeConfig
 from data_beam.filters.chain import judge, make_rules_for_made
 from data_beam.privacy.filter import PrivacyFilter
-from data_beam.sinks import documents, rejected
+from data_beam.sinks import documents
+from data_beam.sinks.shards import rejected_row
 from maxlm.config.schema import ConfigError
 
 _OWN = -1
@@ -118,7 +119,7 @@ class ShardAugmenter:
         if isinstance(outcome, dict):
             return outcome
         if isinstance(outcome, Dropped):
-            self.dropped.append({**rejected.row(outcome), "id": row["id"]})
+            self.dropped.append({**rejected_row(outcome), "id": row["id"]})
         else:
             self.failed.append(outcome)
         return None

@@ -84,7 +84,7 @@ def of_corpus(recipe: RecipeConfig, listing: Sequence[File],
     for key in ("dropped", "dead_letters"):
         total[key] = sum(stage_manifest.total(entry[key]) for entry in sources.values())
     return {
-        "format": "maxlm corpus 2",
+        "format": "maxlm corpus 3",
         **identity(recipe, listing),
         "total": total,
         "sources": sources,

@@ -24,8 +24,15 @@ from data_beam.base.stage_context import (
 from data_beam.config import RecipeConfig
 from data_beam.dedup import clusters
 from data_beam.runners.progress import WorkerProgress
-from data_beam.sinks import documents, rejected
-from data_beam.sinks.shards import Counts, file_report, write_json_lines
+from data_beam.sinks import documents
+from data_beam.sinks.shards import (
+    DROPPED_SCHEMA,
+    Counts,
+    file_report,
+    rejected_row,
+    write_json_lines,
+    write_rejected,
+)
 from data_beam.stages import augmentation
 
 
@@ -44,11 +51,11 @@ class FinishShard(beam.DoFn):
         paths = self._paths
         yield self._documents(shard)
         dropped = [row for folder in paths.earlier for row in documents.read_rows(
-            paths.shard_path(folder, "dropped", shard), rejected.DROPPED_SCHEMA)]
-        yield rejected.write(paths, "dropped", shard, [*dropped, *self._shard_augmenter.dropped])
-        yield rejected.write(paths, "dead_letters", shard, (
+            paths.shard_path(folder, "dropped", shard), DROPPED_SCHEMA)]
+        yield write_rejected(paths, "dropped", shard, [*dropped, *self._shard_augmenter.dropped])
+        yield write_rejected(paths, "dead_letters", shard, (
             *({"id": "", **row} for row in self._earlier_lines("dead_letters", shard)),
-            *({**rejected.row(failed), "id": ""} for failed in self._shard_augmenter.failed)))
+            *({**rejected_row(failed), "id": ""} for failed in self._shard_augmenter.failed)))
         yield write_json_lines(paths, "samples", shard, self._earlier_lines("samples", shard))
         yield from clusters.hand_on(paths, shard)
         self._progress.flush()

@@ -10,7 +10,7 @@ from data_beam.decontaminate.filter import DecontaminateFilter
 from data_beam.extract.document import process
 from data_beam.filters.chain import Rule, judge, make_rules
 from data_beam.readers.listing import File
-from data_beam.readers.records import read_file
+from data_beam.readers.read_file import read_file
 from data_beam.stages import stage_manifest, start
 
 DOCUMENTS = 200

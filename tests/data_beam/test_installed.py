@@ -10,9 +10,9 @@ import pytest
 
 from data_beam.base.records import Record
 from data_beam.config import RecipeConfig
-from data_beam.readers import installed
+from data_beam.readers import recipe_inputs
 from data_beam.readers.listing import list_files
-from data_beam.readers.records import read_file
+from data_beam.readers.read_file import read_file
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 
@@ -46,21 +46,21 @@ def test_the_licence_comes_from_the_metadata_or_must_be_named(tmp_path, monkeypa
     importlib.invalidate_caches()
     if licence is None:
         with pytest.raises(ConfigError, match="name its SPDX licence"):
-            installed.package("toy-package", "**", "text")
-        assert installed.package("toy-package", "**", "text", licence="MIT").licence == "MIT"
+            recipe_inputs.package("toy-package", "**", "text")
+        assert recipe_inputs.package("toy-package", "**", "text", licence="MIT").licence == "MIT"
     else:
-        config = installed.description("toy-package")
+        config = recipe_inputs.description("toy-package")
         assert (config.licence, config.root) == (licence, str(tmp_path))
         assert (config.pattern, config.prefix) == (f"{folder.name}/METADATA", "toy-package-1.0/")
 
 
 def test_a_missing_package_is_named_with_the_command_that_brings_it():
     with pytest.raises(ConfigError, match=r"'no-such-package-here', which .*; run: pip install it"):
-        installed.package("no-such-package-here", "**", "text", install="pip install it")
+        recipe_inputs.package("no-such-package-here", "**", "text", install="pip install it")
 
 
 def test_the_standard_library_excludes_what_pip_installed():
-    config = installed.standard_library("json/*.py", "python")
+    config = recipe_inputs.standard_library("json/*.py", "python")
     assert config.licence == "PSF-2.0" and "site-packages/*" in config.exclude
 
 

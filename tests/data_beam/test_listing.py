@@ -17,8 +17,8 @@ from data_beam.base.records import Record
 from data_beam.config import EvaluationSetConfig, InputConfig, RecipeConfig, SourceConfig
 from data_beam.decontaminate import evaluation_sets
 from data_beam.readers.listing import list_files
-from data_beam.readers.raw_folder import raw_folder
-from data_beam.readers.records import read_file
+from data_beam.readers.read_file import read_file
+from data_beam.readers.recipe_inputs import raw_folder
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 
@@ -238,7 +238,7 @@ def test_a_run_and_a_dry_run_tell_of_both(tree, capsys):
     (tree / "x.json").write_text("{}")
     config = tree.parent / "recipe.py"
     config.write_text(
-        "from data_beam.config import *\nfrom data_beam.readers.raw_folder import raw_folder\n"
+        "from data_beam.config import *\nfrom data_beam.readers.recipe_inputs import raw_folder\n"
         "from maxlm.config.schema import to_config_dict\n"
         "def get_config():\n    return to_config_dict(RecipeConfig(sources=("
         f"raw_folder({str(tree)!r}),)))\n")

@@ -21,7 +21,7 @@ from data_beam.config import FORMATS, InputConfig, RecipeConfig, SourceConfig
 from data_beam.extract.document import process
 from data_beam.readers.listing import fingerprint, list_files
 from data_beam.readers.programming_languages import language_of
-from data_beam.readers.records import read_file
+from data_beam.readers.read_file import read_file
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam import epub_files, pdf_files, warc_files
 

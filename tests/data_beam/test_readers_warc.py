@@ -11,7 +11,7 @@ from data_beam.base.records import DeadLetter, Document, Dropped, Record
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
 from data_beam.extract.document import process
 from data_beam.readers.listing import list_files
-from data_beam.readers.records import read_file
+from data_beam.readers.read_file import read_file
 from tests.data_beam.warc_files import members, record, response
 
 LIMIT = 2000

@@ -1,14 +1,25 @@
-"""Inputs made of what pip has installed: for recipes that work on any machine with Python alone."""
+"""Inputs for recipes: all files of a folder by their suffixes, or files that pip has installed."""
 
 import importlib.metadata
 import platform
 import sysconfig
 
-from data_beam.config import InputConfig
+from data_beam.base import files
+from data_beam.config import InputConfig, SourceConfig
+from data_beam.readers.listing import unfollowed
 from maxlm.config.schema import ConfigError
 
-# What packages write instead of an SPDX expression. "BSD License" is not here: it does not say
-# which of the BSD licences is meant.
+SUFFIXES = {
+    "html": "html", "htm": "html", "xhtml": "html", "md": "markdown", "txt": "text",
+    "pdf": "pdf", "epub": "epub", "jsonl": "jsonl", "parquet": "parquet",
+    "warc": "warc", "wet": "warc",
+}
+"""Suffix of a file name -> format of the file."""
+_WITH_LICENCE = ("jsonl", "parquet")
+_COMPRESSIONS = ("", ".gz", ".bz2", ".zst")  # compression itself is recognised by content
+
+# Names of licences in the metadata of packages. "BSD License" is left out: it may be any of the
+# BSD licences.
 _SPDX = {
     "Apache License": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0",
@@ -21,8 +32,53 @@ _SPDX = {
 _SPDX_NAMES = frozenset(("Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "PSF-2.0"))
 
 
+def raw_folder(root: str, name: str = "raw", domain: str = "general",
+               licence: str = "unknown") -> SourceConfig:
+    """All files below a folder whose names end in a suffix of `SUFFIXES`, compressed or not.
+
+    Records of jsonl and Parquet hold their text in the field `text`. A record's own `licence` is
+    used where it has one.
+
+    Args:
+      root: the folder, on any file system that Beam knows.
+      name: of the source.
+      domain: of its documents.
+      licence: of documents without one.
+
+    Raises:
+      ConfigError: the folder does not exist, has no such file, or a folder in it cannot be read.
+    """
+    wrong = files.no_folder(root)
+    if wrong:
+        raise ConfigError(f"the folder {root} {wrong}; name your folder after the recipe, as in "
+                          "--config=FILE.py:FOLDER")
+    links: list[str] = []
+    try:
+        found = [entry.path for entry in files.match(root, "**", unfollowed=links.append)]
+    except files.UnreadableFolder as error:
+        raise ConfigError(f"{error}, or move it out of {root}") from None
+    except Exception as error:  # each file system of Beam has its own errors
+        raise ConfigError(f"cannot list {root}: {error}") from None
+    inputs = []
+    for suffix, format in SUFFIXES.items():
+        for compression in _COMPRESSIONS:
+            end = f".{suffix}{compression}"
+            # Patterns are case-sensitive: one for each way the suffix is written.
+            written = {path[-len(end):] for path in found if path.lower().endswith(end)}
+            inputs += [InputConfig(root, f"**{name}", format,
+                                   licence_field="licence" if format in _WITH_LICENCE else "")
+                       for name in sorted(written)]
+    if not inputs:
+        raise ConfigError(
+            f"{root}: none of its files has one of the suffixes "
+            f"{', '.join('.' + s for s in SUFFIXES)}, compressed or not; name your folder after "
+            "the recipe, as in --config=FILE.py:FOLDER"
+            + (f" ({unfollowed(links)})" if links else ""))
+    return SourceConfig(name, domain, licence, tuple(inputs))
+
+
 def _spdx(text: str) -> str:
-    if text.startswith("Apache License Version 2.0"):  # some packages put the whole licence there.
+    if text.startswith("Apache License Version 2.0"):  # some packages put the whole licence there
         return "Apache-2.0"
     return text if text in _SPDX_NAMES else _SPDX.get(text, "")
 
@@ -33,7 +89,7 @@ def licence_of(name: str) -> str:
     `License-Expression` wins, then the licence classifiers, then the `License` field.
 
     Raises:
-      ConfigError: the metadata does not say it in a way that can be understood.
+      ConfigError: the metadata names no licence, several, or an unknown one.
     """
     metadata = importlib.metadata.metadata(name)
     if "License-Expression" in metadata:

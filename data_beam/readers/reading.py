@@ -1,7 +1,8 @@
-"""What all readers share: how the things that they yield are made."""
+"""What all readers share: making records, drops and dead letters of one file."""
 
 import hashlib
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from data_beam.base.records import DeadLetter, Dropped, Origin, Record
@@ -11,15 +12,18 @@ from data_beam.readers.listing import File
 
 Read = Record | Dropped | DeadLetter
 STAGE = "read"
+_NAMES = 12
+_NAME_CHARACTERS = 40
 
 
 class Reading:
     """One file being read.
 
     Attributes:
-      file, config: which, and its input.
+      file: the file.
+      config: the input that it belongs to.
       limit: bytes of the largest record.
-      at: to be told how many of the file's bytes lie behind.
+      at: called with the number of the file's bytes that were read.
     """
 
     def __init__(self, file: File, source: SourceConfig, limit: int, at: Callable[[float], None]):
@@ -40,20 +44,28 @@ class Reading:
         what = "the file" if size is None else f"{size} bytes"
         return self.dead(number, "too large", f"{what} passes max_record_bytes {self.limit}")
 
+    def missing(self, number: int | None, name: str, found: Iterable[str]) -> DeadLetter:
+        """A record without a field that its input names."""
+        names = [repr(each)[:_NAME_CHARACTERS] for each in itertools.islice(found, _NAMES + 1)]
+        there = ", ".join(names[:_NAMES]) + (", ..." if len(names) > _NAMES else "")
+        return self.dead(number, "missing field", f"{name!r} is not there; "
+                         f"{'found: ' + there if names else 'there are no fields'}")
+
     def all(self) -> bytes | None:
         """The decompressed file, or None when it passes the limit."""
         return streams.read_all(self.file.location, self.limit)
 
     def record(self, number: int | None, text: str, data: bytes, *transforms: str,
-               format: str = "", url: str = "", binary: bool = False) -> Record:
-        """A record made of `data`, of the source's domain and licence."""
+               format: str = "", url: str = "", offset: int | None = None,
+               binary: bool = False) -> Record:
+        """A record made of `data`, with the domain and licence of its source."""
         return Record(self.origin(number), text, format or self.config.format, self.source.domain,
                       self.licence, url, hashlib.sha256(data).hexdigest(), transforms,
-                      data if binary else b"")
+                      data if binary else b"", offset)
 
     def decoded(self, number: int | None, data: bytes, *transforms: str, header: str = "",
-                format: str = "", url: str = "") -> Read:
-        """A record of text, decoded as its format wants it."""
+                format: str = "", url: str = "", offset: int | None = None) -> Read:
+        """A record of text, decoded by the rules of its format."""
         kind = format or self.config.format
         try:
             if kind in ("python", "docstrings"):
@@ -63,18 +75,19 @@ class Reading:
         except encoding.Undecodable as error:
             return self.dead(number, error.reason, error.detail)
         how = () if codec in ("utf-8", "utf-8-sig") else (f"decode:{codec}",)
-        return self.record(number, text, data, *transforms, *how, format=format, url=url)
+        return self.record(number, text, data, *transforms, *how, format=format, url=url,
+                           offset=offset)
 
     def from_item(self, number: int, item: Any, raw: bytes | None) -> Read:
         """A record of a JSON value or a row: a text, or a table with the input's fields.
 
-        The text must be there. Where a licence, domain or URL is null, blank or not there, the
-        input's or the source's stands; one that is no text is a dead letter.
+        The text is required. Where a licence, domain or URL is null, blank or missing, that of the
+        input or the source is used. A field of another type than text makes a dead letter.
 
         Args:
           number: of the record.
           item: the value.
-          raw: the bytes it was read from, None to take those of its text.
+          raw: the bytes that it was read from; None takes those of its text.
         """
         names = field_names(self.config)
         values = {"text": "", "licence": self.licence, "domain": self.source.domain, "url": ""}
@@ -86,9 +99,10 @@ class Reading:
                 if isinstance(value, str):
                     if key == "text" or value.strip():
                         values[key] = value
-                elif value is not None or key == "text":
-                    return self.dead(number, "missing field", f"{name!r} is "
-                                     f"{'not a text' if name in item else 'not there'}")
+                elif name in item and (value is not None or key == "text"):
+                    return self.dead(number, "missing field", f"{name!r} is not a text")
+                elif key == "text":
+                    return self.missing(number, name, item)
         else:
             return self.dead(number, "missing field",
                              f"a {type(item).__name__} has no field {names['text']!r}")
@@ -104,7 +118,7 @@ class Reading:
 
 
 def field_names(config: InputConfig) -> dict[str, str]:
-    """The fields that an input reads of a table, by what they become."""
+    """Names of the fields that an input reads, by the part of a record that each becomes."""
     names = {"text": config.text_field, "licence": config.licence_field,
              "domain": config.domain_field, "url": config.url_field}
     return {key: name for key, name in names.items() if name}

@@ -1,4 +1,4 @@
-"""Records of a file, by format. Everything yielded is one document read, with exactly one end."""
+"""Records of a file, by format. Each document read is yielded once, with its outcome."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from data_beam.base import files
 from data_beam.config import SourceConfig
 from data_beam.config.sources import BINARY_FORMATS
-from data_beam.readers import json_array, programming_languages, streams, tables, warc
-from data_beam.readers.base import Read, Reading
+from data_beam.readers import json_records, streams, tables, warc
 from data_beam.readers.listing import File
+from data_beam.readers.programming_languages import language_of
+from data_beam.readers.reading import Read, Reading
 
 
 def read_file(file: File, source: SourceConfig, max_record_bytes: int,
@@ -16,20 +17,21 @@ def read_file(file: File, source: SourceConfig, max_record_bytes: int,
     """Reads one file.
 
     Args:
-      file: which.
+      file: the file.
       source: its source.
       max_record_bytes: a larger record is a dead letter.
-      at: told now and then how many of the file's bytes lie behind.
+      at: called now and then with the number of the file's bytes that were read.
 
     Yields:
-      A `Record` for each document; a `DeadLetter` for each that cannot be read and one more, with
-      no record number, when the file itself is damaged, missing or no regular file; a
-      `Dropped` for an empty file and for records of a kind that holds no text. Blank lines of
-      jsonl are no records.
+      A `Record` for each document; a `DeadLetter` for each that cannot be read, and for each place
+      where the file is damaged, without a record number; one `DeadLetter` for a file that is
+      missing or not a regular file; a `Dropped` for an empty file and for records of a kind that
+      holds no text. Blank lines of jsonl are not records.
     """
     reading = Reading(file, source, max_record_bytes, at)
-    read = {"jsonl": tables.jsonl, "json": json_array.json_array, "sqlite": tables.sqlite,
-            "parquet": tables.parquet, "warc": warc.warc}.get(reading.config.format, whole)
+    read = {"jsonl": json_records.jsonl, "json": json_records.json_array,
+            "sqlite": tables.sqlite, "parquet": tables.parquet, "warc": warc.warc
+            }.get(reading.config.format, _whole_file)
     try:
         kind = files.irregular(file.location)
     except OSError as error:
@@ -50,10 +52,10 @@ def read_file(file: File, source: SourceConfig, max_record_bytes: int,
         yield reading.dead(None, "unreadable file", str(error.strerror))
 
 
-def whole(reading: Reading) -> Iterator[Read]:
+def _whole_file(reading: Reading) -> Iterator[Read]:
     """The file is one document."""
     format = reading.config.format
-    if format == "code" and not programming_languages.language_of(reading.file.path):
+    if format == "code" and not language_of(reading.file.path):
         yield reading.dropped(None, "no known language", reading.file.path.rpartition("/")[2])
         return
     data = reading.all()
