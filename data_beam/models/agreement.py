@@ -1,29 +1,24 @@
-"""How well scores agree with labels."""
+"""How well scores agree with labels, as scikit-learn measures it."""
 
 from typing import Any
 
 import numpy as np
 import scipy.stats
+from sklearn import metrics
 
 
 def kappa(labels: np.ndarray, given: np.ndarray, number: int) -> float:
-    """Quadratic weighted kappa (Cohen 1968): 1 minus the mean squared difference over that of
-    independent raters with the same shares; 0 where both always say the same.
+    """Quadratic weighted kappa (Cohen 1968); 0 where both always give the same label, for which it
+    is undefined.
 
     Args:
       labels, given: [n] integers from 0 to number - 1.
       number: how many labels there are.
     """
-    weights = np.square(np.subtract.outer(np.arange(number), np.arange(number)))
-    observed = confusion(labels, given, number)
-    expected = np.outer(observed.sum(1), observed.sum(0)) / max(1, len(labels))
-    chance = float((weights * expected).sum())
-    return 1 - float((weights * observed).sum()) / chance if chance else 0.0
-
-
-def confusion(labels: np.ndarray, given: np.ndarray, number: int) -> np.ndarray:
-    """[label, given] counts."""
-    return np.bincount(labels * number + given, minlength=number**2).reshape(number, number)
+    if len({*labels.tolist(), *given.tolist()}) < 2:
+        return 0.0
+    return float(metrics.cohen_kappa_score(
+        labels, given, labels=np.arange(number), weights="quadratic"))
 
 
 def agreement(labels: np.ndarray, scores: np.ndarray, number: int, threshold: float
@@ -34,24 +29,21 @@ def agreement(labels: np.ndarray, scores: np.ndarray, number: int, threshold: fl
       labels: [n] integers from 0 to number - 1.
       scores: [n] floats in the same range.
       number: how many labels there are.
-      threshold: precision, recall and F1 are those of telling texts with a label of at least this.
+      threshold: precision, recall and F1 are of the texts with a label of at least this.
     """
     given = np.clip(np.rint(scores), 0, number - 1).astype(int)
-    told, true = scores >= threshold, labels >= threshold
-    hits = int((told & true).sum())
-    precision = hits / max(1, int(told.sum()))
-    recall = hits / max(1, int(true.sum()))
+    precision, recall, f1, _ = metrics.precision_recall_fscore_support(
+        labels >= threshold, scores >= threshold, average="binary", zero_division=0)
     varied = len(set(labels.tolist())) > 1 and len(set(scores.tolist())) > 1
     spearman: Any = scipy.stats.spearmanr(scores, labels) if varied else (0.0, 1.0)
     measures = {
-        "accuracy": float((given == labels).mean()),
-        "accuracy_of_the_commonest_label": float(np.bincount(labels).max() / len(labels)),
-        "mean_absolute_error": float(np.abs(scores - labels).mean()),
+        "accuracy": metrics.accuracy_score(labels, given),
+        "accuracy_of_the_commonest_label": np.bincount(labels).max() / len(labels),
+        "mean_absolute_error": metrics.mean_absolute_error(labels, scores),
         "quadratic_weighted_kappa": kappa(labels, given, number),
-        "spearman": float(spearman[0]),
-        "precision": precision, "recall": recall,
-        "f1": 2 * precision * recall / (precision + recall) if hits else 0.0,
+        "spearman": spearman[0], "precision": precision, "recall": recall, "f1": f1,
     }
     return {"documents": len(labels), "threshold": threshold,
-            **{name: round(value, 4) for name, value in measures.items()},
-            "confusion": confusion(labels, given, number).tolist()}
+            **{name: round(float(value), 4) for name, value in measures.items()},
+            "confusion": metrics.confusion_matrix(
+                labels, given, labels=np.arange(number)).tolist()}
