@@ -1,6 +1,6 @@
 """The report of a corpus: each shard is read once by a Beam worker, and the summaries are merged.
 
-    shard numbers -> read, count -> a small file each -> merged in the order of shards -> facts, page
+    shard numbers -> read, count -> a small file each -> merged in order -> facts -> page
 """
 
 import dataclasses
@@ -307,9 +307,9 @@ def _near_copies(corpus: str) -> dict[str, Any] | None:
 def _check(manifest: Mapping[str, Any], summary: Summary, corpus: str) -> None:
     """Checks that the documents read are those that the manifest counts."""
     read: dict[str, list[int]] = {name: [0, 0, 0] for name in manifest["sources"]}
-    for (source, *_), (documents, characters, size, _) in summary.documents.items():
+    for (source, *_), (count, characters, size, _) in summary.documents.items():
         old = read.get(source, [0, 0, 0])
-        read[source] = [old[0] + documents, old[1] + characters, old[2] + size]
+        read[source] = [old[0] + count, old[1] + characters, old[2] + size]
     for source, counts in read.items():
         entry = manifest["sources"].get(source)
         if entry is None or counts != [entry["kept"], entry["characters"], entry["bytes"]]:

@@ -26,8 +26,8 @@ _FLAG = "augmented"
 TOXIC = (0.25, 0.5, 0.75)
 """Lower limits of the shares of toxic documents."""
 MIXTURE_ROWS = 200
-# A value and its limit in the detail of a filter: `0.31, limit 0.3`, `39 characters, fewer than 50`,
-# `2 of 3 lines, more than 0.5`.
+# A value and its limit in the detail of a filter: `0.31, limit 0.3`, `39 characters, fewer than
+# 50`, `2 of 3 lines, more than 0.5`.
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _LIMIT = re.compile(rf"{_NUMBER}(?: of (\d+) lines)?[^,']*, "
                     rf"(?:limit|more than|fewer than|less than) {_NUMBER}")

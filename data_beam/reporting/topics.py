@@ -10,8 +10,8 @@ Measures", WSDM): the mean over all pairs of a topic's 10 top words of
     NPMI(a, b) = log((P(a, b) + e) / (P(a) P(b))) / -log(P(a, b) + e),   e = 1e-12
 
 (Bouma 2009), where P is the share of sliding windows of 10 words that contain a word, or both. From
--1 (never together) over 0 (independent) to 1 (always together). The windows are those of the sample;
-a document shorter than a window is one window.
+-1 (never together) over 0 (independent) to 1 (always together). The windows are those of the
+sample; a document shorter than a window is one window.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ _SAMPLED_LANGUAGES = 8
 """Texts are sampled of so many languages; some may be programming languages, which have none."""
 _DOCUMENTS_PER_TOPIC = 10
 _MAX_SHARE = 0.9
-"""Words of a larger share of documents say nothing of a topic; idf makes other frequent ones light."""
+"""Words of a larger share of documents are ignored; idf makes other frequent words light."""
 _MIN_DOCUMENT_FREQUENCY = 3
 _VOCABULARY = 3000
 _ITERATIONS = 400

@@ -1,4 +1,4 @@
-"""What a running command shows: progress on standard error, and the table of `prepare` at the end."""
+"""What a running command shows: progress on standard error, and the table of counts at the end."""
 
 import json
 import sys

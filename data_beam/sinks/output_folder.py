@@ -13,7 +13,7 @@ from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.base import files, json_files
+from data_beam.base import files
 from maxlm.config import outputs
 from maxlm.config.schema import ConfigError
 
@@ -55,8 +55,8 @@ def exclusive(output: str) -> Iterator[str]:
         raise ConfigError(f"--output: cannot use {output}: {error.strerror}") from None
     try:
         try:
-            outputs.lock(folder, f"--output: another run is writing {output}; wait until it ends or "
-                         "choose another --output")
+            outputs.lock(folder, f"--output: another run is writing {output}; wait until it ends "
+                         "or choose another --output")
         except OSError as error:  # some network file systems
             print(f"warning: {output} cannot be locked ({error.strerror}); start no second run on "
                   "it", file=sys.stderr)
@@ -86,18 +86,19 @@ def naming_full_disk(where: str, what: str = "", field: str = "--output") -> Ite
         if full is None:
             raise
         incomplete = f"; there is no complete {what} yet" if what else ""
-        raise ConfigError(f"{field}: cannot write to {where}: {full.lower()}{incomplete}. Make room "
-                          "and run again") from error
+        raise ConfigError(f"{field}: cannot write to {where}: {full.lower()}{incomplete}. Make "
+                          "room and run again") from error
 
 
-def finished(output: str, name: str, shape: Any, difference: Callable[[Any], str | None],
+def finished(output: str, name: str, read: Callable[[str], Any],
+             difference: Callable[[Any], str | None],
              fix: str = "choose another --output or remove it") -> Any | None:
     """The description that a command writes last, if the output is there and of these inputs.
 
     Args:
       output: the folder.
-      name: of the file with the description, JSON.
-      shape: of its value, see `json_files.read`.
+      name: of the file with the description.
+      read: reads the file at a path.
       difference: how the description differs from what this run would write, or None.
       fix: what to do about a difference.
 
@@ -111,8 +112,10 @@ def finished(output: str, name: str, shape: Any, difference: Callable[[Any], str
     if not FileSystems.exists(path):
         return None
     try:
-        found = json_files.read(path, shape)
-    except json_files.NotThisKind as error:
+        found = read(path)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, ConfigError):
+            raise
         raise ConfigError(f"--output: {path} is damaged or from another command ({error}); choose "
                           "another --output, or remove it and run again") from None
     different = difference(found)
@@ -158,8 +161,8 @@ def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
     for entry in files.match(output, "**"):
         name = entry.path[len(output.rstrip("/")) + 1:]
         if not marked or not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
-            raise ConfigError(f"--output: {output} contains files this command did not write ({name}); choose "
-                              "a new or an empty folder")
+            raise ConfigError(f"--output: {output} contains files this command did not write "
+                              f"({name}); choose a new or an empty folder")
 
 
 def begin(output: str, command: str, own: re.Pattern[str],
@@ -262,7 +265,7 @@ def finish(output: str, command: str) -> None:
         files.remove_folder(FileSystems.join(output, files.TEMPORARY))
 
 
-def check_whole(output: str, sizes: Iterable[tuple[str, int | None]]) -> None:
+def check_files(output: str, sizes: Iterable[tuple[str, int | None]]) -> None:
     """Checks that a finished output still has its files.
 
     Args:
