@@ -1,4 +1,4 @@
-"""A corpus to token shards.
+"""Makes token shards from a corpus.
 
     python -m data_beam.tokenize --corpus=CORPUS --tokenizer=TOK/tokenizer.model --output=TOKENS
 
@@ -10,10 +10,10 @@ writes
     TOKENS/SPLIT/SOURCE-00000-of-00004.index.parquet    id, tokens and bytes of each record
     TOKENS/SPLIT/manifest.json                          counts and checksums; written last
 
-Documents are shuffled by the hash of their ids. Each text is decoded again and compared: a text
-that does not come back is an error that names the document. The same corpus and tokenizer give the
-same bytes whatever the runner and the number of workers. Run it again and it does nothing; stop it
-and the next run starts afresh.
+Documents are shuffled by the hash of their ids. Each text is decoded again and compared; if it
+differs, an error names the document. The same corpus and tokenizer give the same bytes whatever the
+runner and the number of workers. A second run does nothing. After a stop the next run starts
+again.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ _SHOWN_FAILURES = 3
 def count_shards(corpus: CorpusFiles, shard_bytes: int) -> dict[tuple[str, str], int]:
     """Shards by split and source: its bytes of text, by its share of documents, over shard_bytes.
 
-    They follow from the corpus' manifest, so neither workers nor the order of work can change them.
+    They depend on the corpus' manifest alone, not on workers or the order of work.
     """
     shards = {}
     for split in SPLITS:
@@ -128,7 +128,7 @@ def _reports(temporary: str) -> list[dict[str, Any]]:
 
 
 class ConservationError(RuntimeError):
-    """Documents or tokens encoded are not those written: a fault of this program."""
+    """Documents or tokens encoded are not those written: a bug of this program."""
 
 
 def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
@@ -136,8 +136,8 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
     """The manifests from the reports of readers and writers.
 
     Raises:
-      ConfigError: document files that cannot be read; documents whose text does not come back, or
-        that are no documents.
+      ConfigError: document files that cannot be read; documents that are invalid, or whose text
+        changes when it is encoded and decoded.
       ConservationError: what was read is not what was written.
     """
     damaged = sorted(report["damaged"] for report in reports if report.get("damaged"))
@@ -208,7 +208,7 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
 
 def tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, options: Any
              ) -> list[Manifest]:
-    """Makes the token shards unless they are there; returns the manifest of each split.
+    """Makes the token shards unless they are there already; returns the manifest of each split.
 
     Args:
       corpus: folder that data_beam.prepare wrote.
@@ -219,7 +219,7 @@ def tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, o
 
     Raises:
       ConfigError: inputs that do not exist or cannot be tokenized without loss; an output that
-        holds something else, lacks files or is being written by another run; a full disk.
+        contains other files, lacks files or is being written by another run; a full disk.
     """
     with output_folder.exclusive(output) as folder:
         return _tokenize(corpus, tokenizer, folder, shard_bytes, options)

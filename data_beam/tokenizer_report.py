@@ -1,4 +1,4 @@
-"""How many tokens tokenizers need for the texts of a corpus, side by side.
+"""Compares how many tokens tokenizers need for the texts of a corpus.
 
     python -m data_beam.tokenizer_report --corpus=CORPUS --tokenizer=TOK/tokenizer.model \\
         --compare=OTHER/tokenizer.json --output=report.json
@@ -8,7 +8,7 @@ prints a table by source, domain and language and writes the same numbers as JSO
     chars/token   characters of text in a token: higher is cheaper
     tokens/word   fertility; words are cut by white space, Chinese ones by rjieba
     bytes/token   UTF-8 bytes in a token, which compares languages
-    byte pieces   share of tokens that are no whole characters
+    byte pieces   share of tokens that are parts of a character
     unknown       share of tokens that stand for unknown characters, whose text is lost
 
 All of them see the same documents: those with the smallest hashes of their ids in a split.
@@ -32,7 +32,7 @@ _PARTS = ("all", "sources", "domains", "languages")
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """A short name for each path: its folder's or the file's where that tells them apart."""
+    """A short name for each path: its folder's or the file's if these differ."""
     folders = [Path(path).resolve().parent.name if Path(path).is_file() else Path(path).name
                for path in paths]
     return folders if len(set(folders)) == len(folders) else list(paths)

@@ -1,4 +1,4 @@
-"""An n-gram model of clean text, to tell text that looks like it from text that does not.
+"""Trains an n-gram model of clean text, by which other text is scored.
 
     python -m data_beam.train_perplexity --corpus=CLEAN --language=zh --output=MODEL
 
@@ -17,11 +17,11 @@ line is a sentence; whitespace is left out. Units:
     word        runs of letters and digits in lower case, other characters alone (otherwise)
     piece       pieces of the SentencePiece model that --tokenizer names
 
-It learns from a sample of the documents for training, chosen by the hash of their ids, and keeps
-a share of them back to measure. The same corpus and flags give the same bytes. Run it again and it
+It is trained on a sample of the training documents, chosen by the hash of their ids; a share of
+them is held out to measure percentiles. The same corpus and flags give the same bytes. A second run
 does nothing.
 
-A model made elsewhere becomes one with cuts of its own:
+A model of another program is imported, and its percentiles are measured:
 
     python -m data_beam.train_perplexity --import_model=zh.arpa --corpus=CLEAN --language=zh \\
         --unit=piece --tokenizer=zh.sp.model --output=MODEL
@@ -111,7 +111,7 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 def _import(path: str, unit: str, pieces: bytes
             ) -> tuple[perplexities.Score, dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:
-    """A model made elsewhere: an ARPA file, plain or gzip, or a binary file of KenLM."""
+    """A model of another program: an ARPA file, plain or gzip, or a binary file of KenLM."""
     data = files.read_bytes(path)
     if data.startswith(b"\x1f\x8b") or arpa.is_arpa(data):
         try:
@@ -143,14 +143,14 @@ def _held_out(score: perplexities.Score, texts: list[str]) -> dict[str, Any]:
 
 
 def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
-    """Makes a model unless it is there; returns its description.
+    """Makes a model unless it is there already; returns its description.
 
     Args:
       output: folder of the model.
       flags: the command's other flags, checked.
 
     Raises:
-      ConfigError: no documents, too few of them, a file that cannot be read, something else in
+      ConfigError: no documents, too few of them, a file that cannot be read, other files in
         `output`, another run writing it, a full disk.
     """
     with output_folder.exclusive(output) as path:
@@ -173,7 +173,7 @@ def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
         print(f"{len(sample.train):,} of {sample.documents:,} documents to learn from, "
               f"{len(sample.held_out):,} held out", flush=True)
         if len(sample.held_out) < _MIN_HELD_OUT:
-            _held_out(lambda text: (0.0, 1), sample.held_out)  # says so before the training
+            _held_out(lambda text: (0.0, 1), sample.held_out)  # raises before the training
         others = {folder.PIECES: pieces} if pieces else {}
         if imported:
             score, arrays, more, binary = _import(imported, flags["unit"], pieces)

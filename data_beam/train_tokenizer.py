@@ -1,4 +1,4 @@
-"""A SentencePiece tokenizer from a corpus.
+"""Trains a SentencePiece tokenizer on a corpus.
 
     python -m data_beam.train_tokenizer --corpus=CORPUS --output=TOK --vocab_size=8192
 
@@ -8,13 +8,14 @@ writes
     TOK/report.json       characters, bytes and words per token by source, domain and language, byte
                           pieces, unknown pieces, what it was trained on
 
-Texts come back exactly: normalisation is the identity, spaces are kept (runs of them may become one
-piece), line feeds and tabs are pieces of their own, digits are split, and with --byte_fallback any
-character without a piece is spelled by its bytes. Words like <s> in a text stay text.
+Decoding gives back the exact text: normalisation is the identity, spaces are kept (runs of them may
+become one piece), line feeds and tabs are separate pieces, digits are split, and with
+--byte_fallback any character without a piece is spelled by its bytes. Words like <s> in a text stay
+text.
 
-It learns from a sample of the documents for training, chosen by the hash of their ids; --weights
-sets the share of each source in it. The same corpus and flags give the same bytes. Run it again and
-it does nothing.
+It is trained on a sample of the training documents, chosen by the hash of their ids; --weights sets
+the share of each source in it. The same corpus and flags give the same bytes. A second run does
+nothing.
 """
 
 import hashlib
@@ -70,7 +71,7 @@ _REPORT = {"sha256": str, "inputs": dict, "sources": _FERTILITY, "domains": _FER
 
 
 def _refusal(message: str, vocab_size: int) -> ConfigError:
-    """The trainer's message in the command's words."""
+    """The trainer's message as a message about the command's flags."""
     high = re.search(r"Vocabulary size too high \(\d+\).*<= (\d+)", message)
     if high:
         return ConfigError(f"--vocab_size: {vocab_size} is more than the text allows; the most "
@@ -132,10 +133,10 @@ def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: st
 def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | None:
     """The report of a tokenizer of these inputs, None when there is none.
 
-    The report is written first, so a model without one is not this command's.
+    The report is written first, so another program wrote a model without one.
 
     Raises:
-      ConfigError: there is something else.
+      ConfigError: another tokenizer is there.
     """
     model = FileSystems.join(output, SENTENCEPIECE_FILE)
     path = FileSystems.join(output, "report.json")
@@ -149,7 +150,7 @@ def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | No
         output, "report.json", lambda path: json_files.read(path, _REPORT),
         output_folder.other_inputs("tokenizer", inputs))
     assert report is not None
-    if not is_there:  # a run was stopped between the two
+    if not is_there:  # a run was stopped before it wrote the model
         return None
     if hashlib.sha256(files.read_bytes(model)).hexdigest() != report["sha256"]:
         raise ConfigError(f"--output: {model} is damaged or not the one of its report.json; "

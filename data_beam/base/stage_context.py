@@ -1,4 +1,4 @@
-"""What a stage gets: the recipe, where its input lies, where its output goes, how to run Beam."""
+"""What a stage gets: the recipe, the paths of its input and output, and a way to run Beam."""
 
 import dataclasses
 import json

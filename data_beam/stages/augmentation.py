@@ -1,6 +1,6 @@
-"""What augmentation adds in stage `finish`: first how much could be made of each source is summed
-up, then each shard makes what fits under the cap. What is made passes the rules on safety,
-evaluation sets and personal data before it is counted or written."""
+"""Augmentation in the stage `finish`. A first pass sums how much could be made from each source;
+then each shard makes what fits under the cap. Made documents go through the filters for safety,
+evaluation sets and personal data before they are counted or written."""
 
 import dataclasses
 import hashlib
@@ -27,7 +27,7 @@ from data_beam.sinks.shards import rejected_row
 from maxlm.config.schema import ConfigError
 
 _OWN = -1
-"""In place of a bucket: the characters of a source's own training documents."""
+"""The bucket for the characters of a source's own training documents."""
 _FOLDER = ("work", "augment")
 
 
@@ -68,7 +68,7 @@ def check(recipe: RecipeConfig) -> None:
 
 
 class ShardAugmenter:
-    """Makes the documents of a shard; one a worker.
+    """Makes the documents of a shard.
 
     Args:
       recipe: the whole recipe.
@@ -76,8 +76,8 @@ class ShardAugmenter:
 
     Attributes:
       failed: what the last call of `rows` could not make.
-      dropped: rows (of the output of that name) of what it made and a rule left out; their ids are
-        those of the made documents.
+      dropped: rows for the output `dropped` of documents that it made and a filter dropped; their
+        ids are those of the made documents.
     """
 
     failed: list[DeadLetter]
@@ -93,18 +93,18 @@ class ShardAugmenter:
 
     def _judged(self, origin: Origin, row: dict[str, Any]
                 ) -> dict[str, Any] | Dropped | DeadLetter:
-        """The row of a made document as the rules leave it, or why they do not.
+        """The row of a made document after the filters, or why they dropped it.
 
         Args:
-          origin: of what it was made from.
+          origin: of the document it was made from.
           row: its row in the corpus.
         """
         document = Document(
             origin, row["text"], row["domain"], row["licence"], "", row["language"],
             row["language_score"], row["sha256"], row["bytes_sha256"], tuple(row["transforms"]),
             scores=dict(row["scores"]))
-        ends = [outcome for _, outcome in judge(document, self._rules)]
-        outcome = ends[-1] if ends else document  # a recipe may turn none of the rules on
+        outcomes = [outcome for _, outcome in judge(document, self._rules)]
+        outcome = outcomes[-1] if outcomes else document  # a recipe may use no filter
         if not isinstance(outcome, Document):
             if self._privacy is None:
                 return outcome
@@ -114,7 +114,7 @@ class ShardAugmenter:
                 "transforms": list(outcome.transforms), "scores": sorted(outcome.scores.items())}
 
     def _kept(self, origin: Origin, row: dict[str, Any]) -> dict[str, Any] | None:
-        """The same, or None when it is noted in `dropped` or `failed`."""
+        """The same, or None, with the document added to `dropped` or `failed`."""
         outcome = self._judged(origin, row)
         if isinstance(outcome, dict):
             return outcome
@@ -125,7 +125,7 @@ class ShardAugmenter:
         return None
 
     def _characters(self, origin: Origin, row: dict[str, Any]) -> int:
-        """Of a made document as it would be written; none that the rules leave out has any."""
+        """Characters of a made document after the filters; 0 if they drop it."""
         outcome = self._judged(origin, row)
         return len(outcome["text"]) if isinstance(outcome, dict) else 0
 
@@ -157,13 +157,13 @@ class ShardAugmenter:
 
     def rows(self, shard: int, own: Iterable[tuple[Document, dict[str, Any]]],
              buckets: dict[str, frozenset[int]]) -> Iterator[dict[str, Any]]:
-        """Rows of the shard in the order of ids: its documents, and what is made. What could not
-        be made is in `failed` then, what was and must not be written in `dropped`.
+        """Rows of the shard in the order of ids: its documents, and the made ones. Afterwards
+        `failed` has what could not be made, and `dropped` what the filters dropped.
 
         Args:
           shard: number.
           own: its documents and their rows, in the order of ids.
-          buckets: those admitted, by source.
+          buckets: admitted ones, by source.
         """
         def with_made() -> Iterator[dict[str, Any]]:
             for document, row in own:
@@ -190,8 +190,8 @@ def _template_origin(row: dict[str, Any]) -> Origin:
 
 
 def _adds(row: dict[str, Any], original: Document) -> bool:
-    """Whether a made document is another than its original once the rules have changed it, and a
-    back-translation has not outgrown what the cap counts for it by placeholders."""
+    """Whether a made document still differs from its original after the filters, and placeholders
+    did not make a back-translation longer than the cap counts for it."""
     return row["text"] != original.text and (
         "augment:back_translation" not in row["transforms"]
         or len(row["text"]) <= int(MAX_RATIO * len(original.text)))
