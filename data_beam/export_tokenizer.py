@@ -39,8 +39,7 @@ def write_tokenizer(tokenizer: Tokenizer, output: str) -> None:
             raise ConfigError(f"--output: {path} is of another tokenizer; choose another "
                               "--output or remove it")
     for name, content in tokenizer.files.items():
-        files.write_atomically(FileSystems.join(output, name), output,
-                               lambda handle, content=content: handle.write(content))
+        files.write_atomically(FileSystems.join(output, name), output, content)
 
 
 def main(argv: Sequence[str]) -> int:

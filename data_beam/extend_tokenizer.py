@@ -227,8 +227,7 @@ def main(argv: Sequence[str]) -> int:
     with output_folder.exclusive(arguments.output) as output:
         write_tokenizer(longer, output)
         text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
-        files.write_atomically(FileSystems.join(output, "report.json"), output,
-                               lambda handle: handle.write(text.encode()))
+        files.write_atomically(FileSystems.join(output, "report.json"), output, text.encode())
         print(f"{len(report['added']):,} pieces added, {len(report['existed']):,} were pieces "
               f"already; left out: {left_out['empty']:,} empty lines, {left_out['repeated']:,} "
               "repeated")

@@ -18,7 +18,6 @@ again.
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -245,20 +244,17 @@ def _tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, 
             files.make_folder(folder)
         print(f"tokenizing {found.rows:,} documents of {len(found.sources)} sources", flush=True)
         for name, content in tokenizer.files.items():
-            files.write_atomically(FileSystems.join(output, name), temporary,
-                                   lambda handle, content=content: handle.write(content))
-        root = beam_options.make_pipeline(options)
-        pipeline.build(root, job, found.files, tokenizer.vocab_size)
+            files.write_atomically(FileSystems.join(output, name), temporary, content)
         shown = Progress("tokenize", Path(job.folder("progress")), "documents", found.rows) if (
             job.progress) else nullcontext()
         with shown:
-            root.run().wait_until_finish()
+            beam_options.run_pipeline(options, lambda root: pipeline.build(
+                root, job, found.files, tokenizer.vocab_size))
         manifests = _combine(found, tokenizer, recipe, _reports(temporary))
         for manifest in manifests:
             text = manifest.to_json().encode()
             files.write_atomically(
-                FileSystems.join(output, manifest.split, MANIFEST), temporary,
-                lambda handle, text=text: handle.write(text))
+                FileSystems.join(output, manifest.split, MANIFEST), temporary, text)
     output_folder.finish(output, COMMAND)
     return manifests
 
@@ -274,19 +270,16 @@ def main(argv: Sequence[str]) -> int:
         parser.add_argument(f"--{name}", metavar="TOKEN", help=f"token of a tokenizer.json that "
                             f"{what} a document (what its tokenizer_config.json says)")
     parser.add_argument("--output", required=True, help="folder of the token shards")
-    parser.add_argument("--shard_bytes", type=float, default=256e6,
+    parser.add_argument("--shard_bytes", type=command_line.size, default=256_000_000,
                         help="bytes of text in a shard, about; a shard is sorted in the memory of "
                         "one worker (256e6)")
     arguments, beam_words = parser.parse_known_args(argv)
-    if not 1 <= arguments.shard_bytes < math.inf:  # false for a nan
-        raise ConfigError("--shard_bytes: must be a number of at least 1, got "
-                          f"{arguments.shard_bytes:g}")
     options = beam_options.pipeline_options(beam_words, parser)
     special = {name: token for name in ("bos_token", "eos_token", "pad_token")
                if (token := getattr(arguments, name)) is not None}
     tokenizer = Tokenizer.load(arguments.tokenizer, "--tokenizer", special=special)
     manifests = tokenize(arguments.corpus, tokenizer, arguments.output,
-                         int(arguments.shard_bytes), options)
+                         arguments.shard_bytes, options)
     print(f"{'split':<11} {'source':<20} {'documents':>11} {'tokens':>15} {'bytes/token':>11} "
           f"{'shards':>6}")
     for manifest in manifests:

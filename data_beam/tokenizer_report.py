@@ -15,7 +15,6 @@ All of them see the same documents: those with the smallest hashes of their ids 
 """
 
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -80,18 +79,15 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--compare", action="append", default=[],
                         help="another tokenizer; may be given several times")
     parser.add_argument("--split", default="train", help="documents of this split (train)")
-    parser.add_argument("--sample_bytes", type=float, default=5e6,
+    parser.add_argument("--sample_bytes", type=command_line.size, default=5_000_000,
                         help="bytes of text to look at, at most (5e6)")
     parser.add_argument("--output", help="JSON file for the numbers; replaced if it is there")
     arguments = parser.parse_args(argv)
     if arguments.split not in SPLITS:
         raise ConfigError(f"--split: no split {arguments.split!r}; "
                           f"{suggestion(arguments.split, SPLITS)}")
-    if not 1 <= arguments.sample_bytes < math.inf:  # false for a nan
-        raise ConfigError("--sample_bytes: must be a number of at least 1, got "
-                          f"{arguments.sample_bytes:g}")
     found = report(arguments.corpus, [arguments.tokenizer, *arguments.compare], arguments.split,
-                   int(arguments.sample_bytes))
+                   arguments.sample_bytes)
     for name, entry in found["tokenizers"].items():
         print(f"{name}: {entry['kind']}, {entry['vocab_size']:,} ids ({entry['path']})")
     for line in table(found["tokenizers"], _PARTS):

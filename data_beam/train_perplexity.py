@@ -32,7 +32,6 @@ Name the folder in a recipe: config.perplexity.models, see docs/model_filters.md
 import gzip
 import hashlib
 import io
-import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -208,8 +207,9 @@ def _parser() -> command_line.Parser:
     parser.add_argument("--order", type=int, default=5, help="tokens of the longest n-grams (5)")
     parser.add_argument("--prune", default="0", help="leave n-grams out that are seen at most so "
                         "often, by order, the last for all longer ones: 0,0,1 (0)")
-    parser.add_argument("--sample_bytes", type=float, default=20e6, help="bytes of text to learn "
-                        "from at most; 20 MB need up to 1.3 GB of memory (20e6)")
+    parser.add_argument("--sample_bytes", type=command_line.size, default=20_000_000,
+                        help="bytes of text to learn from at most; 20 MB need up to 1.3 GB of "
+                        "memory (20e6)")
     parser.add_argument("--held_out", type=float, default=0.05,
                         help="share of the documents kept back to measure percentiles on (0.05)")
     parser.add_argument("--arpa", action="store_true", help="write model.arpa too")
@@ -239,10 +239,6 @@ def _checked(arguments: Any) -> dict[str, Any]:
     if prune[0] != 0 or sorted(prune) != prune or len(prune) > flags["order"]:
         raise ConfigError(f"--prune: must begin with 0, not decrease and have at most "
                           f"{flags['order']} numbers, got {','.join(map(str, prune))}")
-    if not 1 <= flags["sample_bytes"] < math.inf:  # false for a nan
-        raise ConfigError("--sample_bytes: must be a number of at least 1, got "
-                          f"{flags['sample_bytes']:g}")
-    flags["sample_bytes"] = int(flags["sample_bytes"])
     if not 0 < flags["held_out"] < 1:
         raise ConfigError(f"--held_out: must be above 0 and below 1, got {flags['held_out']:g}")
     if flags["arpa"] and flags["import_model"]:

@@ -20,7 +20,6 @@ nothing.
 
 import hashlib
 import json
-import math
 import re
 import tempfile
 import time
@@ -231,8 +230,7 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     with output_folder.naming_full_disk(output, "tokenizer"):
         for name, content in (("report.json", text.encode()), (SENTENCEPIECE_FILE, model)):
-            files.write_atomically(FileSystems.join(output, name), output,
-                                   lambda handle, content=content: handle.write(content))
+            files.write_atomically(FileSystems.join(output, name), output, content)
     return report
 
 
@@ -263,7 +261,7 @@ def main(argv: Sequence[str]) -> int:
                         help="spell characters without a piece by their bytes (the default)")
     parser.add_argument("--nobyte_fallback", dest="byte_fallback", action="store_false",
                         help="characters without a piece are unknown; texts may not come back")
-    parser.add_argument("--sample_bytes", type=float, default=50e6,
+    parser.add_argument("--sample_bytes", type=command_line.size, default=50_000_000,
                         help="bytes of text to learn from at most (50e6)")
     arguments = parser.parse_args(argv)
     least = UNK_ID + 1 + len(_WHITESPACE)
@@ -272,9 +270,6 @@ def main(argv: Sequence[str]) -> int:
     if arguments.character_coverage is not None and not 0 < arguments.character_coverage <= 1:
         raise ConfigError("--character_coverage: must be above 0 and at most 1, got "
                           f"{arguments.character_coverage}")
-    if not 1 <= arguments.sample_bytes < math.inf:  # false for a nan
-        raise ConfigError("--sample_bytes: must be a number of at least 1, got "
-                          f"{arguments.sample_bytes:g}")
     symbols, phrases = _symbols(arguments.user_defined_symbols), []
     if arguments.phrases is not None:
         phrases, left_out = symbol_lines(arguments.phrases, "--phrases", _PHRASE_CHARACTERS)
@@ -290,7 +285,7 @@ def main(argv: Sequence[str]) -> int:
         model_type=arguments.model_type, character_coverage=arguments.character_coverage,
         user_defined_symbols=symbols, phrases=phrases, byte_fallback=arguments.byte_fallback,
         split_digits=arguments.split_digits, weights=parse_weights(arguments.weights),
-        sample_bytes=int(arguments.sample_bytes))
+        sample_bytes=arguments.sample_bytes)
     trained = report["trained_on"]
     print(f"{trained['sentences']:,} sentences, {trained['skipped_sentences']:,} of them skipped "
           "by SentencePiece")

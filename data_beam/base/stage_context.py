@@ -82,8 +82,7 @@ class WriteReport(beam.DoFn):
     def process(self, element: tuple[str, Report]) -> None:
         name, report = element
         data = json.dumps(report, sort_keys=True).encode("utf-8")
-        files.write_atomically(FileSystems.join(self._folder, f"{name}.json"), self._folder,
-                               lambda handle: handle.write(data))
+        files.write_atomically(FileSystems.join(self._folder, f"{name}.json"), self._folder, data)
 
 
 def named(report: Report) -> tuple[str, Report]:

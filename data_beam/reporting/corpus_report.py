@@ -96,8 +96,7 @@ class Summarise(beam.DoFn):
         result = self._summary(shard)
         value = {"damaged": result} if isinstance(result, str) else result.to_json()
         data = json.dumps(value).encode("ascii")
-        files.write_atomically(self._job.result(shard), self._job.scratch,
-                               lambda handle: handle.write(data))
+        files.write_atomically(self._job.result(shard), self._job.scratch, data)
         self._progress.flush()
 
     def _summary(self, shard: int) -> Summary | str:
@@ -284,8 +283,7 @@ def make_report(manifest: Mapping[str, Any], corpus: str, scratch: str, progress
     """
     other = comparison.read_facts(compare) if compare else None
     for name, data in (tokenizer.files if tokenizer else {}).items():
-        files.write_atomically(FileSystems.join(scratch, name), scratch,
-                               lambda handle, data=data: handle.write(data))
+        files.write_atomically(FileSystems.join(scratch, name), scratch, data)
     shards = sum(entry["file"].startswith("documents/") for entry in manifest["outputs"])
     job = Job(corpus, shards, scratch, sampled_shares(manifest),
               tuple(tokenizer.files) if tokenizer else (), progress)

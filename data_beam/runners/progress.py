@@ -66,8 +66,7 @@ class WorkerProgress:
         if self._folder:
             self._reported = time.monotonic()
             data = json.dumps(self._done).encode("ascii")
-            files.write_atomically(FileSystems.join(self._folder, self._name), self._folder,
-                                   lambda handle: handle.write(data))
+            files.write_atomically(FileSystems.join(self._folder, self._name), self._folder, data)
 
 
 class Progress:

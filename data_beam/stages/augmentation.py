@@ -230,7 +230,7 @@ class _WriteSizes(beam.DoFn):
         source, sizes = element
         data = json.dumps({"source": source, "sizes": sorted(sizes)}).encode()
         files.write_atomically(FileSystems.join(self._folder, f"{source}.json"), self._temporary,
-                               lambda handle: handle.write(data))
+                               data)
 
 
 def admitted(context: Context) -> dict[str, frozenset[int]]:

@@ -254,5 +254,4 @@ def check_files(sources: dict[str, dict[str, Any]], listing: Sequence[File]) -> 
 def write(folder: str, temporary: str, manifest: dict[str, Any]) -> None:
     """Writes the manifest of a stage or of the corpus, as its last file."""
     data = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
-    files.write_atomically(FileSystems.join(folder, NAME), temporary,
-                           lambda handle: handle.write(data))
+    files.write_atomically(FileSystems.join(folder, NAME), temporary, data)

@@ -60,8 +60,7 @@ class Job:
 
 def _write_json(job: Job, folder: str, name: str, value: Any) -> None:
     data = json.dumps(value, sort_keys=True).encode()
-    files.write_atomically(FileSystems.join(job.folder(folder), name), job.temporary,
-                           lambda handle: handle.write(data))
+    files.write_atomically(FileSystems.join(job.folder(folder), name), job.temporary, data)
 
 
 def _report_damage(job: Job, path: str, error: BaseException) -> None:
