@@ -11,8 +11,9 @@ import re
 import numpy as np
 import xxhash
 
-_UNSPACED = ("\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-             "\U00020000-\U0003ffff")
+from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
+
+_UNSPACED = HIRAGANA_KATAKANA + HAN
 _TOKENS = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+|[^\\w\\s]|\\n")
 _CACHED = 2**18
 # Odd multipliers of SplitMix64's finaliser (Steele, Lea and Flood 2014).
