@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config.decontaminate import DecontaminateConfig
 from data_beam.decontaminate import evaluation_sets
@@ -31,7 +32,7 @@ class SetCounts:
     """Fields and elements of lists that are searched for."""
 
 
-class DecontaminateFilter:
+class DecontaminateFilter(Filter):
     """Drops documents, or takes out passages, by n-grams shared with evaluation sets.
 
     The share of a document's tokens that lie in such n-grams becomes the score
@@ -45,10 +46,19 @@ class DecontaminateFilter:
       RuntimeError: an item planted in a text is not found, so that the rule does not work.
     """
 
-    stage = "decontaminate"
+    name = "decontaminate"
+    section = "decontaminate"
+
+    @classmethod
+    def is_enabled(cls, config: DecontaminateConfig) -> bool:
+        return bool(config.sets)
+
+    @classmethod
+    def files(cls, config: DecontaminateConfig) -> list[tuple[str, str]]:
+        return evaluation_sets.all_paths(config)
 
     def __init__(self, config: DecontaminateConfig):
-        self._config = config
+        super().__init__(config)
         self._owners: list[tuple[str, int]] = []
         """By text: set and number of its item."""
         texts: list[str] = []
@@ -146,7 +156,7 @@ class DecontaminateFilter:
         places = list(spans(document.text))
         start, end = places[first.start][0], places[first.start + first.length - 1][1]
         excerpt = " ".join(document.text[start:end].split())[:_EXCERPT]
-        return Dropped(document.origin, self.stage, "evaluation overlap",
+        return Dropped(document.origin, self.name, "evaluation overlap",
                        f"{overlap:.3f} of it in {', '.join(owners)}: {excerpt!r}")
 
     def _without(self, text: str, matches: list[Match], count: int) -> tuple[str, int]:

@@ -8,9 +8,11 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
+
 # Scripts written without spaces between words: kana, Han, Thai, Lao, Myanmar, Khmer.
-_UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
-             "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff")
+_UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u31f0-\u31ff\uff66-\uff9f"
+             + HIRAGANA_KATAKANA + HAN)
 # Accents and vowel signs that are characters of their own, and what NFKC makes one; \w has none.
 # `re` looks through those above U+FFFF one by one, so they are asked for only in their range.
 _MARKS = "".join(chr(code) for code in range(0x300, 0x10000)
@@ -44,8 +46,7 @@ _PLAIN_WORD = re.compile(r"[^\W_]+")
 _WORD = re.compile(f"[^\\W_]+(?:{_MARK}++[^\\W_]*)*+")
 _PIECE = re.compile(f"[{_UNSPACED}]{_MARK}*+|(?:[^{_UNSPACED}]++{_MARK}*+)++")
 _ONLY_CHARACTERS = re.compile(  # kana and Han, the scripts of `_UNSPACED` without marks
-    "[\u3041-\u3096\u309d-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]+"
-).fullmatch
+    f"[\u3041-\u3096\u309d-\u30ff\u31f0-\u31ff{HAN}]+").fullmatch
 _ANY_UNSPACED = re.compile(f"[{_UNSPACED}]").search
 _ONE_UNSPACED = re.compile(f"[{_UNSPACED}]").match
 
