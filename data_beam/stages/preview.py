@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from data_beam.base.records import DeadLetter, Document, Dropped, Record
 from data_beam.config import RecipeConfig
-from data_beam.decontaminate.filter import DecontaminateFilter
+from data_beam.decontaminate.overlap_filter import DecontaminateFilter
 from data_beam.extract.document import process
 from data_beam.filters.chain import Rule, judge, make_rules
 from data_beam.readers.listing import File
