@@ -10,7 +10,7 @@ from data_beam.base.filter import Filter
 from data_beam.base.records import DeadLetter, Document, Dropped
 from data_beam.clean.language import LanguageFilter
 from data_beam.config import RecipeConfig
-from data_beam.decontaminate.filter import DecontaminateFilter
+from data_beam.decontaminate.overlap_filter import DecontaminateFilter
 from data_beam.filters.basic import BasicFilter
 from data_beam.filters.licence import LicenceFilter
 from data_beam.filters.text_filter import TextFilter
