@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from data_beam.models.loaded_files import all_paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,6 @@ from data_beam.filters.chain import make_rules, model_files
 from data_beam.models import default_keywords
 from data_beam.models.classifier import TextClassifier
 from data_beam.models.keywords import Keywords, read_list
-from data_beam.models.loaded_files import all_paths
 from data_beam.models.safety import SafetyFilter
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.real_text import chinese, degraded, english
