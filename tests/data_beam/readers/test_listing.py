@@ -321,7 +321,8 @@ def test_mistakes_in_inputs_are_named(tmp_path):
     ("nothing", "the folder .*nothing does not exist"),
     ("nothing/below/", "the folder .*below/? does not exist"),
     ("a/one.py", "the folder .*one.py is not a folder"),
-    ("a/one.py/below", "the folder .*below does not exist"), ("dangling", "the folder .*dangling does not exist")])
+    ("a/one.py/below", "the folder .*below does not exist"),
+    ("dangling", "the folder .*dangling does not exist")])
 def test_a_folder_that_does_not_exist_is_called_that(tmp_path, name, words):
     make_tree(tmp_path)
     (tmp_path / "dangling").symlink_to("nowhere")
