@@ -196,8 +196,9 @@ def _unit_hashes(found: list[str], characters: bool) -> tuple[np.ndarray, np.nda
         return (np.fromiter(map(xxhash.xxh3_64_intdigest, encoded), np.uint64, len(found)),
                 np.arange(len(found) + 1))
     points = np.frombuffer("".join(found).encode("utf-32-le", "surrogatepass"), np.uint32)
-    starts = np.zeros(len(found) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, found), np.int64, len(found)), out=starts[1:])
+    starts = np.arange(len(found) + 1)
+    if len(points) != len(found):
+        np.cumsum(np.fromiter(map(len, found), np.int64, len(found)), out=starts[1:])
     return mix64(points + _BASE), starts
 
 
