@@ -19,8 +19,8 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.base import files
 from data_beam.base.records import Document, Dropped
 from data_beam.config import PerplexityConfig, PerplexityModelConfig
+from data_beam.models.backoff_model import NgramModel
 from data_beam.models.folder import KENLM, PIECES, Folder
-from data_beam.models.ngrams import NgramModel
 from data_beam.models.units import UNITS, Tokens, token_names
 from maxlm.config.schema import ConfigError
 
