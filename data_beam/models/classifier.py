@@ -3,13 +3,14 @@ low."""
 
 import dataclasses
 
+import numpy as np
+
 from data_beam.base.characters import fold_width
 from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
 from data_beam.config import QualityConfig
 from data_beam.models.folder import Folder, description_path
 from data_beam.models.hashed_ngrams import HashedNgrams
-from data_beam.models.ordinal import OrdinalModel
 from maxlm.config.schema import ConfigError
 
 
@@ -36,6 +37,32 @@ class Task:
 TASKS = {task.name: task for task in (Task("quality", 5, 2.0, "kept"),
                                       Task("safety", 1, 0.5, "unsafe"))}
 _SHAPE = {"lowest": int, "features": int, "ngrams": int}
+
+
+@dataclasses.dataclass(frozen=True)
+class OrdinalModel:
+    """A trained model.
+
+    Attributes:
+      lowest: the lowest label.
+      weights: [features] float32.
+      thresholds: [labels - 1] float64, one between each two neighbouring labels.
+    """
+
+    lowest: int
+    weights: np.ndarray
+    thresholds: np.ndarray
+
+    def score(self, buckets: np.ndarray, values: np.ndarray) -> float:
+        """The expected label of one text, from the lowest to the highest label.
+
+        Args:
+          buckets: [n] int64.
+          values: [n] float32.
+        """
+        z = float(np.dot(self.weights[buckets].astype(np.float64), values))
+        # sigmoid(t) = (1 + tanh(t / 2)) / 2, which cannot overflow
+        return self.lowest + float((0.5 + 0.5 * np.tanh((z - self.thresholds) / 2)).sum())
 
 
 class TextClassifier:

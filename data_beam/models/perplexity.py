@@ -21,8 +21,8 @@ from data_beam.base.characters import fold_width
 from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
 from data_beam.config import PerplexityConfig, PerplexityModelConfig
+from data_beam.models.backoff_model import NgramModel
 from data_beam.models.folder import KENLM, PIECES, Folder, description_path
-from data_beam.models.ngrams import NgramModel
 from data_beam.models.units import UNITS, Tokens, token_names
 from maxlm.config.schema import ConfigError
 

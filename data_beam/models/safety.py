@@ -14,10 +14,9 @@ from data_beam.base.characters import fold_width
 from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
 from data_beam.config import SafetyConfig
-from data_beam.models import default_keywords
 from data_beam.models.classifier import TextClassifier
 from data_beam.models.folder import description_path
-from data_beam.models.keywords import Keywords, read_list
+from data_beam.models.keywords import DEFAULT_EN, DEFAULT_ZH, Keywords, read_list
 
 _MIN_LINES = 3
 _BEFORE, _QUOTED = 20, 80
@@ -50,7 +49,7 @@ class SafetyFilter(Filter):
         self._has_keywords = bool(config.default_keywords or config.keywords)
         entries: dict[str, list[str]] = {"*": []}
         if config.default_keywords:
-            entries["*"] += [*default_keywords.ZH, *default_keywords.EN]
+            entries["*"] += [*DEFAULT_ZH, *DEFAULT_EN]
         for i, given in enumerate(config.keywords):
             entries.setdefault(given.language, []).extend(
                 read_list(given.file, f"config.safety.keywords[{i}].file"))

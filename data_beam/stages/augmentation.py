@@ -12,8 +12,12 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.augment import share
-from data_beam.augment.augmenter import Augmenter, TemplateDocuments
+from data_beam.augment.augmenter import (
+    Augmenter,
+    TemplateDocuments,
+    admitted_buckets,
+    bucket_of,
+)
 from data_beam.augment.back_translation import MAX_RATIO
 from data_beam.base import files, user_function
 from data_beam.base.hashing import split_of
@@ -147,11 +151,11 @@ class ShardAugmenter:
             if split(document, self._recipe) == "train":
                 add(document.origin.source, _OWN, len(document.text))
                 for planned in self._augmenter.planned(document):
-                    add(document.origin.source, share.bucket(planned.id),
+                    add(document.origin.source, bucket_of(planned.id),
                         planned.characters if planned.row is None else
                         self._characters(document.origin, planned.row))
         for row in self._template_rows(shard):
-            add(row["source"], share.bucket(row["id"]),
+            add(row["source"], bucket_of(row["id"]),
                 self._characters(_template_origin(row), row))
         return found
 
@@ -180,7 +184,7 @@ class ShardAugmenter:
 
         self.failed, self.dropped = [], []
         templates = (kept for row in self._template_rows(shard)
-                     if share.bucket(row["id"]) in buckets[row["source"]]
+                     if bucket_of(row["id"]) in buckets[row["source"]]
                      and (kept := self._kept(_template_origin(row), row)) is not None)
         yield from heapq.merge(with_made(), templates, key=_id)
 
@@ -201,7 +205,7 @@ def _id(row: dict[str, Any]) -> str:
     return row["id"]
 
 
-def is_made(row: dict[str, Any]) -> bool:
+def is_augmented(row: dict[str, Any]) -> bool:
     """Whether a row of the corpus was made by augmentation."""
     return any(transform.startswith("augment:") for transform in row["transforms"])
 
@@ -252,6 +256,6 @@ def admitted(context: Context) -> dict[str, frozenset[int]]:
     for entry in files.match(folder, "*.json"):
         found = json.loads(files.read_bytes(entry.path))
         sizes = dict(map(tuple, found["sizes"]))
-        result[found["source"]] = share.admitted(
+        result[found["source"]] = admitted_buckets(
             sizes.pop(_OWN, 0), sizes, recipe.augment.max_share)
     return result

@@ -13,14 +13,13 @@ from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import KeywordListConfig, RecipeConfig, SafetyConfig, SourceConfig
 from data_beam.config.sources import InputConfig
 from data_beam.filters.chain import make_rules, model_files
-from data_beam.models import default_keywords
 from data_beam.models.classifier import TextClassifier
-from data_beam.models.keywords import Keywords, read_list
+from data_beam.models.keywords import DEFAULT_EN, DEFAULT_ZH, Keywords, read_list
 from data_beam.models.safety import SafetyFilter
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.real_text import chinese, degraded, english
 
-DEFAULT = Keywords([*default_keywords.ZH, *default_keywords.EN])
+DEFAULT = Keywords([*DEFAULT_ZH, *DEFAULT_EN])
 
 
 def document(text: str, language: str = "zh", is_code: bool = False) -> Document:

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_beam.augment import share
-from data_beam.augment.augmenter import Augmenter, TemplateDocuments, made_id
+from data_beam.augment.augmenter import (
+    BUCKETS,
+    Augmenter,
+    TemplateDocuments,
+    admitted_buckets,
+    augmented_id,
+    bucket_of,
+)
 from data_beam.augment.synonyms import Synonyms, load
 from data_beam.augment.templates import generate
 from data_beam.base.files import shard_of
@@ -19,7 +25,7 @@ from data_beam.config import AugmentConfig, InputConfig, SourceConfig
 from data_beam.sinks.documents import corpus_row
 from maxlm.config.schema import ConfigError, build
 
-ALL = range(share.BUCKETS)
+ALL = range(BUCKETS)
 TERMS = {
     "heart attack": ["myocardial infarction"], "heart": ["cardiac muscle"], "drug": ["medicine"],
     "心脏病": ["心脏疾病"], "心脏": ["心"], "药": ["药物", "药品"], "CT": ["computed tomography"],
@@ -111,7 +117,7 @@ def test_copies_are_marked_and_have_ids_of_their_own(dictionary):
     assert len(rows) == 3 == len({row["text"] for row in rows} - {original.text})
     row = corpus_row(original, "train")
     for number, copy in enumerate(rows, 1):
-        assert copy["id"] == made_id(original.origin.id, "synonyms", number) != original.origin.id
+        assert copy["id"] == augmented_id(original.origin.id, "synonyms", number) != original.origin.id
         assert len(copy["id"]) == 32 and int(copy["id"], 16) >= 0
         assert shard_of(copy["id"], 7) == shard_of(original.origin.id, 7)
         assert copy["sha256"] == text_sha256(copy["text"])
@@ -137,36 +143,36 @@ def test_only_admitted_buckets_are_made(dictionary):
     augmenter = Augmenter(AugmentConfig(synonyms=dictionary, synonym_copies=5))
     original = document("药，" * 50)
     ids = [row["id"] for row in made(augmenter, original)]
-    buckets = {share.bucket(ids[1]), share.bucket(ids[3])}
+    buckets = {bucket_of(ids[1]), bucket_of(ids[3])}
     assert [row["id"] for row in made(augmenter, original, buckets)] == [
-        id for id in ids if share.bucket(id) in buckets]
+        id for id in ids if bucket_of(id) in buckets]
 
 
 # The cap.
 
 def test_the_cap_by_hand():
     # 800 characters, a fifth: 200 may be made. 90 + 110 fit; 10 more do not.
-    assert share.admitted(800, {5: 90, 9: 300, 11: 110, 12: 10}, 0.2) == {5, 11}
-    assert share.admitted(0, {1: 1}, 0.5) == frozenset()
-    assert share.admitted(100, {}, 0.5) == frozenset()
-    assert share.admitted(100, {3: 100}, 0.5) == {3}
+    assert admitted_buckets(800, {5: 90, 9: 300, 11: 110, 12: 10}, 0.2) == {5, 11}
+    assert admitted_buckets(0, {1: 1}, 0.5) == frozenset()
+    assert admitted_buckets(100, {}, 0.5) == frozenset()
+    assert admitted_buckets(100, {3: 100}, 0.5) == {3}
 
 
 @given(st.integers(0, 10_000), st.dictionaries(st.integers(0, 4095), st.integers(1, 500)),
        st.floats(0.01, 0.9))
 def test_the_cap_is_never_passed_and_nothing_that_fits_is_left_out(own, sizes, cap):
-    taken = share.admitted(own, sizes, cap)
+    taken = admitted_buckets(own, sizes, cap)
     total = sum(sizes[bucket] for bucket in taken)
     assert total <= cap * (own + total) * (1 + 1e-9)
     left = int(own * cap / (1 - cap)) - total
     assert all(sizes[bucket] > left for bucket in set(sizes) - taken)
-    assert taken == share.admitted(own, dict(reversed(sizes.items())), cap)
+    assert taken == admitted_buckets(own, dict(reversed(sizes.items())), cap)
 
 
 def test_ids_spread_evenly_over_buckets():
     counts = [0] * 16
     for number in range(8000):
-        counts[share.bucket(made_id(f"{number:032x}", "synonyms", 1)) % 16] += 1
+        counts[bucket_of(augmented_id(f"{number:032x}", "synonyms", 1)) % 16] += 1
     assert all(abs(count - 500) < 5 * 21.7 for count in counts)  # binomial, deviation 21.7
 
 
@@ -281,7 +287,7 @@ def test_paragraphs_are_translated_and_lines_stay(translator):
     augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:swap"))
     [row] = made(augmenter, original)
     assert row["text"] == "今天天气非常好。\n\n我们非常高兴去公园。\n"
-    assert row["id"] == made_id(original.origin.id, "back_translation", 1)
+    assert row["id"] == augmented_id(original.origin.id, "back_translation", 1)
     assert row["transforms"][1:] == ["augment:back_translation",
                                      f"augment:from={original.origin.id}"]
     [planned] = augmenter.planned(original)

@@ -19,15 +19,13 @@ from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import QualityConfig, RecipeConfig, SourceConfig
 from data_beam.config.sources import InputConfig
 from data_beam.filters.chain import make_rules
-from data_beam.models.agreement import agreement, kappa
-from data_beam.models.classifier import QualityFilter, TextClassifier
+from data_beam.models.classifier import OrdinalModel, QualityFilter, TextClassifier
+from data_beam.models.classifier_training import agreement, kappa, train
 from data_beam.models.hashed_ngrams import HashedNgrams
-from data_beam.models.ordinal import OrdinalModel
-from data_beam.models.ordinal_training import train
 from maxlm.config.schema import ConfigError
 from tests.data_beam.real_text import chinese, degraded, english
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "quality" / "logistic.json").read_text(
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "quality" / "logistic.json").read_text(
     encoding="utf-8"))
 
 

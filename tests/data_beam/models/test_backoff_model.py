@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_beam.models import arpa
+from data_beam.models.backoff_model import BOS, EOS, SPECIAL, NgramModel
 from data_beam.models.kneser_ney import FALLBACK_DISCOUNTS, Estimate, discounts_of, estimate
-from data_beam.models.ngrams import BOS, EOS, SPECIAL, NgramModel
 from data_beam.models.units import Tokens, token_names, vocabulary_of
 from tests.document_corpora import document, write_corpus
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "perplexity"
+GOLDEN = Path(__file__).parents[2] / "golden" / "perplexity"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_beam import prepare
-from data_beam.augment import share
+from data_beam.augment.augmenter import BUCKETS
 from data_beam.base.records import Document, Origin, text_sha256
 from data_beam.base.stage_context import StagePaths
 from data_beam.config import (
@@ -171,7 +171,7 @@ def test_only_training_documents_are_copied(inputs):
                         text_sha256(text), "0" * 64, ())
     many = range(10**9)  # so that no template is in shard 0
     making = ShardAugmenter(recipe, StagePaths("", (), "", "", "", many))
-    buckets = {source.name: frozenset(range(share.BUCKETS)) for source in recipe.sources}
+    buckets = {source.name: frozenset(range(BUCKETS)) for source in recipe.sources}
     for split in ("train", "validation", "test"):
         row = documents.corpus_row(document, split)
         rows = list(making.rows(0, [(document, row)], buckets))
