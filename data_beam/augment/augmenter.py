@@ -40,7 +40,8 @@ def bucket_of(id: str) -> int:
     return int(id[-3:], 16)
 
 
-def admitted_buckets(characters: int, by_bucket: Mapping[int, int], max_share: float) -> frozenset[int]:
+def admitted_buckets(
+        characters: int, by_bucket: Mapping[int, int], max_share: float) -> frozenset[int]:
     """The buckets of a source that fit under its cap.
 
     With C characters of its own, made documents of A characters are a share A / (C + A), so A may

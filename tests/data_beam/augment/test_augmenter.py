@@ -117,7 +117,8 @@ def test_copies_are_marked_and_have_ids_of_their_own(dictionary):
     assert len(rows) == 3 == len({row["text"] for row in rows} - {original.text})
     row = corpus_row(original, "train")
     for number, copy in enumerate(rows, 1):
-        assert copy["id"] == augmented_id(original.origin.id, "synonyms", number) != original.origin.id
+        id = augmented_id(original.origin.id, "synonyms", number)
+        assert copy["id"] == id != original.origin.id
         assert len(copy["id"]) == 32 and int(copy["id"], 16) >= 0
         assert shard_of(copy["id"], 7) == shard_of(original.origin.id, 7)
         assert copy["sha256"] == text_sha256(copy["text"])
