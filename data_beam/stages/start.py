@@ -5,9 +5,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from data_beam.base.filter import Filter
 from data_beam.base.stage_context import KINDS
 from data_beam.config import RecipeConfig
-from data_beam.base.filter import Filter
 from data_beam.filters.chain import make_filters, make_filters_for_augmented
 from data_beam.readers.listing import File, list_files
 from data_beam.sinks import output_folder
