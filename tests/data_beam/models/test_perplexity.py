@@ -13,7 +13,7 @@ from data_beam import train_perplexity, train_tokenizer
 from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import PerplexityConfig, PerplexityModelConfig, RecipeConfig, SourceConfig
 from data_beam.config.sources import InputConfig
-from data_beam.filters.chain import make_rules
+from data_beam.filters.chain import make_filters
 from data_beam.models.perplexity import PerplexityFilter, PerplexityModel
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.file_limits import file_size_limit
@@ -161,13 +161,13 @@ def test_any_text_gets_a_decision(models, text, language):
 
 def test_the_recipe_turns_it_on_and_finds_what_is_wrong_at_start(models, tmp_path):
     def rules(**fields):
-        return make_rules(RecipeConfig(
+        return make_filters(RecipeConfig(
             sources=(SourceConfig("a", "general", "MIT", (InputConfig("r", "*", "text"),)),),
             **fields))
 
-    assert "perplexity" not in [each.stage for each in rules()]
+    assert "perplexity" not in [each.name for each in rules()]
     on = PerplexityConfig((PerplexityModelConfig("zh", str(models / "zh")),))
-    assert "perplexity" in [each.stage for each in rules(perplexity=on)]
+    assert "perplexity" in [each.name for each in rules(perplexity=on)]
 
     def refused(model, message, language="zh"):
         with pytest.raises(ConfigError, match=message):

@@ -18,7 +18,7 @@ from data_beam import train_quality
 from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import QualityConfig, RecipeConfig, SourceConfig
 from data_beam.config.sources import InputConfig
-from data_beam.filters.chain import make_rules
+from data_beam.filters.chain import make_filters
 from data_beam.models.classifier import OrdinalModel, QualityFilter, TextClassifier
 from data_beam.models.classifier_training import agreement, kappa, train
 from data_beam.models.hashed_ngrams import HashedNgrams
@@ -294,12 +294,12 @@ def test_damaged_examples_are_named(tmp_path, content, message):
 
 def test_the_recipe_turns_it_on_and_finds_what_is_wrong_at_start(model, tmp_path):
     def rules(**fields):
-        return make_rules(RecipeConfig(
+        return make_filters(RecipeConfig(
             sources=(SourceConfig("a", "general", "MIT", (InputConfig("r", "*", "text"),)),),
             quality=QualityConfig(**fields)))
 
-    assert "quality" not in [each.stage for each in rules()]
-    assert "quality" in [each.stage for each in rules(model=str(model))]
+    assert "quality" not in [each.name for each in rules()]
+    assert "quality" in [each.name for each in rules(model=str(model))]
     with pytest.raises(ConfigError, match=r"config\.quality\.model: .* does not exist"):
         rules(model=str(tmp_path / "none"))
     copy = tmp_path / "copy"

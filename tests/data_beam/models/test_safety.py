@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from data_beam.models.loaded_files import all_paths
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +11,7 @@ from data_beam import train_quality
 from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import KeywordListConfig, RecipeConfig, SafetyConfig, SourceConfig
 from data_beam.config.sources import InputConfig
-from data_beam.filters.chain import make_rules, model_files
+from data_beam.filters.chain import loaded_files, make_filters
 from data_beam.models.classifier import TextClassifier
 from data_beam.models.keywords import DEFAULT_EN, DEFAULT_ZH, Keywords, read_list
 from data_beam.models.safety import SafetyFilter
@@ -225,29 +224,29 @@ def recipe(**fields) -> RecipeConfig:
 
 
 def test_the_recipe_turns_it_on_and_finds_what_is_wrong_at_start(model, tmp_path):
-    assert "safety" not in [each.stage for each in make_rules(recipe())]
-    assert make_rules(recipe(default_keywords=True))[-1].stage == "safety"
-    assert make_rules(recipe(model=str(model)))[-1].stage == "safety"
+    assert "safety" not in [each.name for each in make_filters(recipe())]
+    assert make_filters(recipe(default_keywords=True))[-1].name == "safety"
+    assert make_filters(recipe(model=str(model)))[-1].name == "safety"
     with pytest.raises(ConfigError, match=r"config\.safety\.model: .* does not exist"):
-        make_rules(recipe(model=str(tmp_path / "none")))
+        make_filters(recipe(model=str(tmp_path / "none")))
     with pytest.raises(ConfigError, match=r"config\.safety\.model: .* does not exist"):
-        model_files(recipe(model=str(tmp_path / "none")))
+        loaded_files(recipe(model=str(tmp_path / "none")))
     (tmp_path / "model.json").write_text('{"kind": "maxlm quality model 1", "inputs": {},'
                                          '"files": {}}')
     with pytest.raises(ConfigError, match="holds a maxlm quality model 1, not a maxlm safety"):
-        make_rules(recipe(model=str(tmp_path)))
+        make_filters(recipe(model=str(tmp_path)))
 
 
 def test_the_files_of_the_filters_belong_to_a_runs_identity(model, tmp_path):
     (tmp_path / "list").write_text("word")
     found = recipe(model=str(model), keywords=(KeywordListConfig("*", str(tmp_path / "list")),))
-    assert all_paths(found) == [
+    assert SafetyFilter.files(found.safety) == [
         ("config.safety.model", str(model / "model.json")),
         ("config.safety.keywords[0].file", str(tmp_path / "list"))]
-    before = model_files(found)
+    before = loaded_files(found)
     (tmp_path / "list").write_text("another")
-    assert model_files(found) != before
-    assert all_paths(recipe()) == []
+    assert loaded_files(found) != before
+    assert SafetyFilter.files(recipe().safety) == []
 
 
 @settings(max_examples=80, deadline=None)
