@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from maxlm.config import Parser, run_command
 from maxlm.telemetry.metrics import read_metrics
@@ -22,12 +23,17 @@ from maxlm.telemetry.metrics import read_metrics
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def training_rows(metrics: Path) -> list[dict[str, Any]]:
+    """The rows of metrics.jsonl of training steps."""
+    return [row for row in read_metrics(metrics) if "loss" in row] if metrics.exists() else []
+
+
 def seconds_to_row(command: list[str], metrics: Path, row: int) -> float:
-    """Starts the command, and ends it when that many rows of metrics.jsonl are written."""
+    """Starts the command, and ends it when metrics.jsonl has that many training rows."""
     began = time.monotonic()
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     try:
-        while not metrics.exists() or len(read_metrics(metrics)) < row:
+        while len(training_rows(metrics)) < row:
             if process.poll() is not None:
                 raise SystemExit(process.stderr.read() if process.stderr else "training failed")
             time.sleep(0.02)
@@ -70,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
                   file=sys.stderr, flush=True)
         metrics = root / "data" / "metrics.jsonl"
         seconds_to_row(command("data", "cache-0"), metrics, arguments.steps)
-        rows = read_metrics(metrics)[1:]  # the first step also waits for the loader to start
+        rows = training_rows(metrics)[1:]  # the first step also waits for the loader to start
         waited = sum(row["data_wait_seconds"] for row in rows)
         share = waited / sum(row["step_seconds"] for row in rows)
     print(json.dumps({**{f"{kind}_seconds": round(statistics.median(times), 2)

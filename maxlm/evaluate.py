@@ -1,8 +1,9 @@
 """Scores a checkpoint on held-out text: `python -m maxlm.evaluate --workdir=RUN [--step=N]`.
 
 Prints one JSON object on standard output: loss (nats per token), perplexity and bits per byte, over
-all and by source. Fields of the run's config that leave the model what it is can be changed for
-the occasion, for example --config.data.tokens=OTHER (made with the same tokenizer),
+all and by source. `eval/set` identifies the rows that were scored; the run's metrics.jsonl has the
+same value if they are the same. Fields of the run's config that leave the model unchanged can be
+overridden, for example --config.data.tokens=OTHER (made with the same tokenizer),
 --config.evals.split=test or --config.evals.batches=100.
 """
 
@@ -12,6 +13,8 @@ from collections.abc import Sequence
 from maxlm.config import ConfigError, Parser, run_command, split_overrides
 from maxlm.evals.held_out import HeldOut, evaluation_plan
 from maxlm.parallel.batches import BatchPlacement
+from maxlm.telemetry.console import say
+from maxlm.training.resume import evaluation_differences
 from maxlm.training.runs import open_run
 
 
@@ -31,10 +34,14 @@ def main(argv: Sequence[str]) -> int:
             raise
         raise ConfigError(f"{error}; if the tokens were moved, give "
                           "--config.data.tokens=PATH") from None
+    changed = evaluation_differences(run.plan.get("evaluation"), plan.describe())
+    if changed and not any(name.startswith(("data.", "evals.")) for name, _ in overrides):
+        say(f"note: not the evaluation set of the run's metrics.jsonl: {'; '.join(changed)}")
     held_out = HeldOut(run.config, run.mesh, placement, run.params, plan)
     scores = held_out.run(run.params)
     assert scores is not None  # nothing interrupts it
-    print(json.dumps({"step": run.step, "split": run.config.evals.split, **scores}, indent=2))
+    print(json.dumps({"step": run.step, "split": run.config.evals.split,
+                      "eval/set": plan.hash[:12], **scores}, indent=2))
     return 0
 
 

@@ -16,7 +16,7 @@ import dataclasses
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ import jax
 from maxlm import host_memory
 from maxlm.cli.stop_signals import StopSignals
 from maxlm.config import (
-    MODEL_COMPUTATION,
     Config,
     ConfigError,
     Parser,
@@ -47,13 +46,15 @@ from maxlm.parallel.mesh import make_mesh
 from maxlm.telemetry.console import Progress, duration, say
 from maxlm.telemetry.metrics import MetricsFile
 from maxlm.training import step as steps
-from maxlm.training.checkpoint_reader import CheckpointError, Meta, differences
+from maxlm.training.checkpoint_reader import Meta
 from maxlm.training.checkpoints import Checkpointer
 from maxlm.training.faults import naming_full_disk, naming_no_memory
 from maxlm.training.memory import refuse_too_large
+from maxlm.training.resume import refuse_other_run, start_notes
 from maxlm.training.runs import sole_user, stored_config, write_run_files
 from maxlm.training.schedule import resolve_schedule
 from maxlm.training.state import TrainState, abstract_state, init_state
+from maxlm.training.stop import AgreedStop, verify_stop
 
 
 def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
@@ -71,6 +72,10 @@ def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
         help="SIGTERM and SIGHUP save a checkpoint and exit with status 75, at the latest after "
         "this time; keep it below what the scheduler grants before it kills: Kubernetes and Slurm "
         "30 s by default (default: %(default)s)")
+    parser.add_argument(
+        "--new_evaluation_set", action="store_true",
+        help="resume although the texts that evaluations score have changed; metrics.jsonl says "
+        "from which step")
     processes.add_arguments(parser)
     rest, overrides = split_overrides(argv)
     arguments = parser.parse_args(rest)
@@ -79,43 +84,6 @@ def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
     arguments.workdir = local_path(arguments.workdir, "--workdir")
     config = resolve_config(Config, arguments.config, overrides)
     return arguments, dataclasses.replace(config, data=config.data.with_absolute_paths())
-
-
-# Settings that change how something is computed, and neither what is trained nor on which tokens.
-FREE_SETTINGS = MODEL_COMPUTATION | {"workers", "prefetch", "verify", "epochs"}
-
-
-def refuse_other_run(config: Config, plan: dict[str, Any]) -> Callable[[Meta], None]:
-    """A check that a checkpoint has this run's model shape and data order."""
-
-    def check(meta: Meta) -> None:
-        wanted, saved = to_plain(config), to_plain(stored_config(meta.config))
-        lines = differences(saved["model"], wanted["model"], "config.model")
-        begun = meta.plan["hash"] is not None  # else weights to start from, on any data
-        if begun and meta.plan["hash"] != plan["hash"]:
-            lines += differences(saved["data"], wanted["data"], "config.data")
-            lines += differences(
-                saved["run"]["seed"], wanted["run"]["seed"], "config.run.seed")
-            counts = ("name", "documents", "tokens")
-            have, want = ([{key: source[key] for key in counts} for source in p["sources"]]
-                          for p in (meta.plan, plan))
-            lines += differences(have, want, "corpus.sources")
-        lines = [line for line in lines
-                 if line.split(":")[0].rpartition(".")[2] not in FREE_SETTINGS]
-        if not begun and meta.plan["tokenizer_sha256"] != plan["tokenizer_sha256"]:
-            lines += ["config.data.tokens: made with tokenizer "
-                      f"{plan['tokenizer_sha256'][:12]}, but the weights to start from are for "
-                      f"{meta.plan['tokenizer_sha256'][:12]}, which lies in --workdir; tokenize "
-                      "the texts with it"]
-        if begun and not lines and meta.plan["hash"] != plan["hash"]:
-            lines = ["the tokens of the corpus have changed, though not their number (plan "
-                     f"{meta.plan['hash'][:12]} and {plan['hash'][:12]})"]
-        if lines:
-            raise CheckpointError(
-                "--workdir: its checkpoints are of another run: " + "; ".join(lines[:6])
-                + ". Use another --workdir, or the config it was started with")
-
-    return check
 
 
 def main(argv: Sequence[str]) -> int:
@@ -132,32 +100,16 @@ def main(argv: Sequence[str]) -> int:
         stack.enter_context(naming_full_disk(workdir))
         stack.enter_context(sole_user(workdir))
         checkpointer = stack.enter_context(Checkpointer(workdir, config.checkpoint))
-        return train(config, workdir, checkpointer, signals, stack)
-
-
-def stopped(checkpointer: Checkpointer, step: int, start: int, signals: StopSignals,
-            report: Callable[[str], None]) -> int:
-    """Checks the checkpoint of a run that a signal stopped; returns the exit status.
-
-    Raises:
-      RunFailure: its files are not those that were written.
-    """
-    if step > start:
-        problem = processes.first_problem(checkpointer.reader.damage(step, *processes.place()))
-        if problem:
-            raise RunFailure(f"stopped after step {step}, but its checkpoint is damaged: {problem}")
-        report(f"stopped after step {step}, which is saved; the same command continues")
-    else:
-        report("stopped before a step was done; the same command continues")
-    return signals.status
+        return train(config, workdir, checkpointer, signals, stack, arguments.new_evaluation_set)
 
 
 def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: StopSignals,
-          stack: contextlib.ExitStack) -> int:
+          stack: contextlib.ExitStack, new_evaluation_set: bool) -> int:
     """Runs to the last step, or until a signal. Returns the exit status.
 
     Args:
       stack: gets what has to be closed when the run ends, whether it succeeds or fails.
+      new_evaluation_set: resume although the evaluation set has changed.
     """
     first_process = jax.process_index() == 0
     report = say if first_process else lambda line: None
@@ -172,8 +124,9 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
                           f"tokenizer's vocabulary of {plan.vocab_size}")
     evaluation = evaluation_plan(config, plan.tokenizer_sha256) if (
         config.evals.every_steps) else None
-    description = plan.describe()
-    processes.require_same(config=json.dumps(to_plain(config)), corpus=plan.hash)
+    description = plan.describe() | {"evaluation": evaluation and evaluation.describe()}
+    processes.require_same(config=json.dumps([to_plain(config), new_evaluation_set]),
+                           corpus=plan.hash, evaluation_set=evaluation.hash if evaluation else "")
     report(f"maxlm: {counts.param_count(config.model) / 1e6:.1f} M parameters, "
            f"{config.data.batch_size} x {config.data.sequence_length} tokens a step, "
            f"{config.run.steps} steps, {jax.device_count()} {jax.devices()[0].platform} device(s) "
@@ -184,21 +137,19 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
 
     # -- state -------------------------------------------------------------------------------
     abstract = abstract_state(config, mesh)
-    found = checkpointer.restore_newest(abstract, refuse_other_run(config, description), report)
+    found = checkpointer.restore_newest(
+        abstract, refuse_other_run(config, description, new_evaluation_set), report)
     if found is None:
-        start, state, tokens_seen = 0, init_state(config, mesh), 0
+        start, state, tokens_seen, saved_plan = 0, init_state(config, mesh), 0, {}
     else:
-        start, state, tokens_seen = found[0], found[1], found[2].tokens
+        start, state, tokens_seen, saved_plan = found[0], found[1], found[2].tokens, found[2].plan
         report(f"resuming after step {start} of {config.run.steps}" if start else
                f"starting from the weights in {workdir}")
-    begun = found and found[2].plan["hash"] is not None  # else weights to start from
-    schedule, change = resolve_schedule(
-        config, stored_config(found[2].config) if found and begun else None, start)
-    config = dataclasses.replace(config, schedule=schedule)
-    stop = processes.AgreedStop(signals.asked)
+    config, change = resolve_schedule(
+        config, stored_config(found[2].config) if found and saved_plan["hash"] else None, start)
+    stop = AgreedStop(signals.asked)
     evaluate_first = start == 0 or bool(stop.vote(
-        first_process and evaluation_missing(
-            config, start, workdir / "metrics.jsonl")))
+        first_process and evaluation_missing(config, start, workdir / "metrics.jsonl")))
     if start >= config.run.steps and not evaluate_first:
         report(f"nothing to do: the checkpoint of step {start} is at or past the last step "
                f"({config.run.steps}); to train on, raise --config.run.steps. The learning rate "
@@ -210,7 +161,14 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
     if first_process:
         write_run_files(config, workdir, plan.tokenizer())
     metrics_file = stack.enter_context(contextlib.closing(MetricsFile(
-        workdir / "metrics.jsonl", start if found else None, report))) if first_process else None
+        workdir / "metrics.jsonl", (start or -1) if found else None, report))
+    ) if first_process else None
+    lines, row = start_notes(start, description, saved_plan)
+    for line in lines:
+        report(line)
+    if row and metrics_file:
+        metrics_file.write(row)
+    description["evaluation"] = description["evaluation"] or saved_plan.get("evaluation")
 
     # -- programs ----------------------------------------------------------------------------
     began = time.monotonic()
@@ -223,6 +181,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
     # -- loop --------------------------------------------------------------------------------
     progress = Progress(config.run.steps, config.telemetry.console_seconds,
                         counts.flops_per_token(config.model, config.data.sequence_length))
+    passed_epochs = plan.passed_epochs()
     finished_last = time.monotonic()
 
     def finish(step: int, metrics: Any, vote: Any, waited: float) -> None:
@@ -248,6 +207,13 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         if metrics_file and (step % config.telemetry.log_every == 0 or step == config.run.steps):
             metrics_file.write(row)
             progress.step(row)
+        if step in passed_epochs:
+            report(f"step {step}: epochs passed: " + ", ".join(
+                f"{name} {epochs}" for name, epochs in passed_epochs[step].items()))
+            if metrics_file:
+                metrics_file.write({"step": step} | {
+                    f"data/{name}/epochs": epochs
+                    for name, epochs in passed_epochs[step].items()})
 
     def evaluate(step: int, state: TrainState) -> None:
         nonlocal finished_last, cut_short
@@ -321,7 +287,8 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         save(done, state)
     checkpointer.close()
     if done < config.run.steps or cut_short:
-        return stopped(checkpointer, done, start, signals, report)
+        report(verify_stop(checkpointer, done, start))
+        return signals.status
     report(f"done: {config.run.steps} steps, {tokens_seen:,} tokens, "
            f"{duration(time.monotonic() - began)}; {workdir}")
     return 0

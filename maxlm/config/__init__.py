@@ -27,6 +27,7 @@ from maxlm.config.trainer import (
     Config,
     DataConfig,
     EvalsConfig,
+    MixtureStage,
     ModelConfig,
     OptimizerConfig,
     ParallelConfig,
@@ -39,8 +40,9 @@ from maxlm.config.trainer import (
 
 __all__ = [
     "MESH_AXES", "MODEL_COMPUTATION", "CheckpointConfig", "Config", "ConfigError", "DataConfig",
-    "EvalsConfig", "ModelConfig", "OptimizerConfig", "ParallelConfig", "Parser", "PrecisionConfig",
-    "RunConfig", "RunFailure", "ScheduleConfig", "TelemetryConfig", "TokenSource", "build",
-    "describe", "from_config_dict", "load_config_file", "local_path", "override", "resolve_config",
-    "run_command", "setting", "shrink", "split_overrides", "to_config_dict", "to_plain", "variant",
+    "EvalsConfig", "MixtureStage", "ModelConfig", "OptimizerConfig", "ParallelConfig", "Parser",
+    "PrecisionConfig", "RunConfig", "RunFailure", "ScheduleConfig", "TelemetryConfig",
+    "TokenSource", "build", "describe", "from_config_dict", "load_config_file", "local_path",
+    "override", "resolve_config", "run_command", "setting", "shrink", "split_overrides",
+    "to_config_dict", "to_plain", "variant",
 ]

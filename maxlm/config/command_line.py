@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import difflib
 import importlib.util
 import os
 import re
@@ -31,13 +32,7 @@ def load_config_file(argument: str) -> ml_collections.ConfigDict:
     name, colon, text = argument.partition(".py:")
     path = Path(name + ".py" if colon else name)
     if not path.is_file():
-        if path.is_dir():
-            names = ", ".join(sorted(p.name for p in path.glob("*.py"))) or "no config files"
-            raise ConfigError(f"--config: {str(path)!r} is a directory; it holds {names}")
-        near = sorted(path.parent.glob("*.py")) if path.parent.is_dir() else []
-        hint = schema.suggestion(path.name, [p.name for p in near]) if near else (
-            f"there is no directory {str(path.parent)!r} with config files")
-        raise ConfigError(f"--config: no file {str(path)!r}; {hint}")
+        raise _no_config_file(path, argument)
     if path.suffix != ".py":
         raise ConfigError(f"--config: {str(path)!r} is not a Python file; configs are .py files")
     spec = importlib.util.spec_from_file_location(f"config_{path.stem}", path)
@@ -59,6 +54,33 @@ def load_config_file(argument: str) -> ml_collections.ConfigDict:
         raise ConfigError(f"--config: get_config() of {str(path)!r} must return a ConfigDict, "
                           f"got {type(config).__name__}")
     return config
+
+
+def _config_files(directory: Path) -> list[Path]:
+    """The files in a directory that define get_config()."""
+    return sorted(file for file in directory.glob("*.py") if file.is_file()
+                  and b"def get_config" in file.read_bytes())
+
+
+def _no_config_file(path: Path, argument: str) -> ConfigError:
+    """Names the closest config file, of the same directory or of configs/."""
+    if path.is_dir():
+        names = ", ".join(file.name for file in _config_files(path)) or "no config files"
+        return ConfigError(f"--config: {str(path)!r} is a directory; it holds {names}")
+    configs = Path("configs")
+    if not configs.is_dir():
+        configs = Path(os.path.relpath(Path(__file__).parents[2] / "configs"))
+    files: dict[str, Path] = {}  # by stem; the first directory with a name wins
+    for folder in (path.parent, configs, *sorted(p for p in configs.glob("*") if p.is_dir())):
+        for file in _config_files(folder):
+            files.setdefault(file.stem, file)
+    stem, _, text = Path(argument.removesuffix(".py")).name.partition(":")
+    near = difflib.get_close_matches(stem.removesuffix(".py"), files, n=1, cutoff=0.5)
+    if near:
+        hint = f"did you mean {str(files[near[0]]) + (':' + text if text else '')!r}?"
+    else:
+        hint = f"config files: {', '.join(str(file) for file in files.values()) or 'none here'}"
+    return ConfigError(f"--config: no file {str(path)!r}; {hint}")
 
 
 def _where(path: Path, error: Exception) -> str:

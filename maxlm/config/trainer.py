@@ -1,6 +1,7 @@
 """The fields of a training run: a frozen dataclass per section, with defaults and checks."""
 
 import dataclasses
+import itertools
 import math
 import os
 from typing import Any
@@ -76,11 +77,24 @@ class TokenSource:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class MixtureStage:
+    """The mixture from one step on, in place of the one before."""
+
+    after_step: int = setting(
+        dataclasses.MISSING, "the last step of the mixture before", minimum=1, maximum=10**12)
+    tokens: str | tuple[TokenSource, ...] = setting(
+        dataclasses.MISSING, "the mixture of the steps after it, written as in data.tokens")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class DataConfig:
     """What is read, and how rows are made of documents."""
 
     tokens: str | tuple[TokenSource, ...] = setting(
         "", "directory of data_beam.tokenize, or a list of {path, source, weight}")
+    stages: tuple[MixtureStage, ...] = setting(
+        (), "later mixtures: a list of {after_step, tokens}, by step; a source continues where it "
+        "is, and a stage may be added to a run that has not reached it")
     split: str = setting("train", "split to train on")
     sequence_length: int = setting(256, "tokens in a row", minimum=2)
     batch_size: int = setting(8, "rows in a step over all devices", minimum=1)
@@ -98,21 +112,29 @@ class DataConfig:
         "the work. False: the length alone, which is always compared")
 
     def check(self, path: str) -> None:
-        for directory in _token_paths(self):
-            local_path(directory, f"{path}.tokens")
+        fields = {f"{path}.tokens": self.tokens} | {
+            f"{path}.stages[{i}].tokens": stage.tokens for i, stage in enumerate(self.stages)}
+        for field, tokens in fields.items():
+            for directory in [tokens] if isinstance(tokens, str) else [s.path for s in tokens]:
+                local_path(directory, field)
+        starts = [stage.after_step for stage in self.stages]
+        for i, (one, next_one) in enumerate(itertools.pairwise(starts), 1):
+            if next_one <= one:
+                raise ConfigError(f"{path}.stages[{i}].after_step: must be above the {one} of the "
+                                  f"stage before, got {next_one}")
 
     def with_absolute_paths(self) -> "DataConfig":
         """The same with paths that hold in any working directory."""
-        if isinstance(self.tokens, str):
-            tokens: Any = self.tokens and os.path.abspath(self.tokens)
-        else:
-            tokens = tuple(dataclasses.replace(source, path=os.path.abspath(source.path))
-                           for source in self.tokens)
-        return dataclasses.replace(self, tokens=tokens)
 
+        def absolute(tokens: Any) -> Any:
+            if isinstance(tokens, str):
+                return tokens and os.path.abspath(tokens)
+            return tuple(dataclasses.replace(source, path=os.path.abspath(source.path))
+                         for source in tokens)
 
-def _token_paths(data: DataConfig) -> list[str]:
-    return [data.tokens] if isinstance(data.tokens, str) else [s.path for s in data.tokens]
+        stages = tuple(dataclasses.replace(stage, tokens=absolute(stage.tokens))
+                       for stage in self.stages)
+        return dataclasses.replace(self, tokens=absolute(self.tokens), stages=stages)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,8 @@ import grain
 import numpy as np
 from absl import flags
 
-from maxlm.data.plan import EvaluationPlan, Plan
+from maxlm.data.evaluation_plan import EvaluationPlan
+from maxlm.data.plan import Plan
 
 Batch = dict[str, np.ndarray]
 

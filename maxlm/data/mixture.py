@@ -67,17 +67,17 @@ class Mixture:
         self.counts = np.asarray(counts, np.int64)
         self.period = int(self.counts.sum())
         self._order = interleave([int(count) for count in counts])
+        self._slots = [np.flatnonzero(self._order == source) for source in range(len(counts))]
         # Earlier slots of the period that have the same source.
         self._rank = np.empty(self.period, np.int64)
-        for source in range(len(counts)):
-            slots = self._order == source
-            self._rank[slots] = np.arange(int(self.counts[source]))
+        for slots in self._slots:
+            self._rank[slots] = np.arange(len(slots))
 
     def locate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Source of each row, and how many rows of that source came before it.
 
         Args:
-          rows: [n] int64, counted from the start of the run.
+          rows: [n] int64, counted from the start of the mixture.
 
         Returns:
           [n] int32 and [n] int64.
@@ -90,4 +90,76 @@ class Mixture:
         """Rows of `source` among the first `rows` rows."""
         periods, slots = divmod(rows, self.period)
         return periods * int(self.counts[source]) + int(
-            np.count_nonzero(self._order[:slots] == source))
+            np.searchsorted(self._slots[source], slots))
+
+    def closest_slot(self, behind: Sequence[Fraction]) -> int:
+        """The slot before which each source is closest to lacking `behind` rows to its share."""
+        worst = np.zeros(self.period, np.int64)  # in rows / period: whole numbers
+        for source, lack in enumerate(behind):
+            taken = np.cumsum(self._order == source, dtype=np.int64)
+            taken = np.concatenate([[0], taken[:-1]])
+            lacks = np.arange(self.period) * self.counts[source] - taken * self.period
+            worst = np.maximum(worst, np.abs(lacks - round(lack * self.period)))
+        return int(worst.argmin())
+
+
+class StagedMixture:
+    """Mixtures one after the other, each from its first row to that of the next.
+
+    A source continues where the stage before left it: what is kept of the past is the number of
+    rows of each source before each stage. A stage begins at the slot of its period at which its
+    sources are as far behind their shares as they are in the run, so that rounding does not add up
+    over stages, and a stage with the shares of the one before changes nothing.
+
+    Args:
+      sources: number of sources of the run.
+      stages: first row (0 for the first stage), sources, and the rows of each in a period.
+
+    Attributes:
+      mixtures: the mixture of each stage.
+    """
+
+    def __init__(self, sources: int, stages: Sequence[tuple[int, Sequence[int], Sequence[int]]]):
+        self._first_rows = np.asarray([first_row for first_row, _, _ in stages], np.int64)
+        self._members = [list(members) for _, members, _ in stages]
+        self.mixtures = [Mixture(counts) for _, _, counts in stages]
+        self._phases: list[int] = []  # slot of the period at the first row of each stage
+        # [stages, sources]: rows of each source before each stage.
+        self._before = np.zeros((len(stages), sources), np.int64)
+        behind = [Fraction(0)] * sources  # rows that a source lacks to its shares so far
+        for number, mixture in enumerate(self.mixtures):
+            if number:
+                rows = int(self._first_rows[number] - self._first_rows[number - 1])
+                last = self.mixtures[number - 1]
+                self._before[number] = self._before[number - 1]
+                for i, source in enumerate(self._members[number - 1]):
+                    taken = self._taken(number - 1, i, rows)
+                    self._before[number, source] += taken
+                    behind[source] += Fraction(rows * int(last.counts[i]), last.period) - taken
+            self._phases.append(mixture.closest_slot([behind[i] for i in self._members[number]]))
+
+    def _taken(self, stage: int, member: int, rows: int) -> int:
+        """Rows of a member of a stage among the first `rows` rows of the stage."""
+        mixture, phase = self.mixtures[stage], self._phases[stage]
+        return mixture.count(member, phase + rows) - mixture.count(member, phase)
+
+    def locate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `Mixture.locate`, with rows and sources of the run."""
+        stages = np.searchsorted(self._first_rows, rows, side="right") - 1
+        sources, before = np.empty(rows.shape, np.int32), np.empty(rows.shape, np.int64)
+        for number in np.unique(stages).tolist():
+            here, mixture, phase = stages == number, self.mixtures[number], self._phases[number]
+            local, earlier = mixture.locate(rows[here] - self._first_rows[number] + phase)
+            skipped = np.asarray([mixture.count(i, phase) for i in range(len(mixture.counts))])
+            sources[here] = np.asarray(self._members[number], np.int32)[local]
+            before[here] = self._before[number, sources[here]] + earlier - skipped[local]
+        return sources, before
+
+    def count(self, source: int, rows: int) -> int:
+        """Rows of `source` among the first `rows` rows of the run."""
+        stage = max(0, int(np.searchsorted(self._first_rows, rows)) - 1)
+        before = int(self._before[stage, source])
+        if source not in self._members[stage]:
+            return before
+        member = self._members[stage].index(source)
+        return before + self._taken(stage, member, rows - int(self._first_rows[stage]))

@@ -4,30 +4,37 @@ A plan is a pure function of (corpus index, mixture, packing, seed, step). It ho
 step can be computed at any time, on any host, for any subset of rows, and comes out the same.
 
     global row = step * batch_size + row of the batch
-    -> mixture:   source, and how many rows of that source came before (p)
+    -> mixture:   source, and how many rows of that source came before (p); by stages of steps
     -> epoch p // rows, and the p % rows-th row in the epoch's own permutation
     -> layout:    token ranges of documents
 """
 
+import bisect
 import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from maxlm.config import ConfigError, DataConfig
 from maxlm.data.corpus import CorpusError
-from maxlm.data.mixture import Mixture
+from maxlm.data.mixture import StagedMixture
 from maxlm.data.rows import Piece, SourceRows, empty_batch
 from maxlm.data.shuffle import permute
-from maxlm.data.sources import ChosenSource, choose_sources, rows_of_period
+from maxlm.data.sources import (
+    ChosenSource,
+    StageSources,
+    choose_sources,
+    distinct_sources,
+    rows_of_period,
+)
 from maxlm.data.tokenizer import Tokenizer, find_tokenizer
 from maxlm.parallel import processes
 
-PLAN_FORMAT = 1
+# Version of the order of data; a run goes on only with the order it was started with.
+PLAN_FORMAT = 2
 Indices = Sequence[int] | slice | np.ndarray | None
 
 
@@ -55,10 +62,16 @@ def _verify(chosen: list[ChosenSource]) -> None:
         raise CorpusError(problem)
 
 
-class _Rows:
-    """What the plans of training and evaluation share: sources, a mixture, rows of batches."""
+def hash_of(content: Any) -> str:
+    """SHA-256 of plain JSON content, hexadecimal."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def __init__(self, data: DataConfig, seed: int, chosen: list[ChosenSource]):
+
+class PlanRows:
+    """What the plans of training and evaluation share: sources, mixtures, rows of batches."""
+
+    def __init__(self, data: DataConfig, seed: int, stages: list[StageSources]):
+        chosen = distinct_sources(stages)
         first = chosen[0].corpus
         self.seed = seed
         self.packing = data.packing
@@ -78,12 +91,24 @@ class _Rows:
         self._sources = [SourceRows(c.label, c.corpus, c.entry, data.sequence_length, data.packing)
                          for c in chosen]
         self._rows_per_epoch = np.asarray([source.rows for source in self._sources], np.int64)
-        self._mixture = Mixture(rows_of_period(chosen, self._rows_per_epoch.tolist()))
+        members = [[self.sources.index(c.label) for c in stage.sources] for stage in stages]
+        self._mixture = StagedMixture(len(chosen), [
+            (stage.after_step * data.batch_size, numbers,
+             rows_of_period(stage.sources, self._rows_per_epoch[numbers].tolist()))
+            for stage, numbers in zip(stages, members, strict=True)])
         self._keys: dict[tuple[int, int], int] = {}
 
     def tokenizer(self) -> Tokenizer:
         """The tokenizer that lies beside the tokens."""
         return Tokenizer.load(self.tokenizer_path)
+
+    def describe_sources(self) -> list[dict[str, Any]]:
+        """Name and content of each source: what a run that resumes is compared by."""
+        return [{"name": source.label, "documents": source.entry.documents,
+                 "tokens": source.entry.tokens, "fingerprint": source.entry.fingerprint,
+                 "files": {name: checksum[:16] for shard in source.entry.shards for name, checksum
+                           in ((shard.file, shard.sha256), (shard.index, shard.index_sha256))}}
+                for source in self._sources]
 
     def _key(self, source: int, epoch: int) -> int:
         key = self._keys.get((source, epoch))
@@ -127,7 +152,7 @@ class _Rows:
         return batch
 
 
-class Plan(_Rows):
+class Plan(PlanRows):
     """The rows of a training run.
 
     Attributes:
@@ -152,27 +177,23 @@ class Plan(_Rows):
         """
         return cls(data, seed, steps)
 
-    @staticmethod
-    def for_evaluation(data: DataConfig, split: str, batches: int) -> "EvaluationPlan":
-        """The rows of an evaluation; see `EvaluationPlan`."""
-        return EvaluationPlan(data, split, batches)
-
     def __init__(self, data: DataConfig, seed: int, steps: int | None):
-        chosen = choose_sources(data, data.split)
-        super().__init__(data, seed, chosen)
+        self._stages = choose_sources(data, data.split)
+        super().__init__(data, seed, self._stages)
         self.split = data.split
         self.steps = steps
-        self._weights = [float(c.weight / sum(c.weight for c in chosen)) for c in chosen]
-        self.hash = hashlib.sha256(json.dumps({
+        self.hash = hash_of({
             "format": PLAN_FORMAT,
-            "sources": [[c.label, c.entry.fingerprint] for c in chosen],
+            "sources": [[s.label, s.entry.fingerprint] for s in self._sources],
             "tokenizer": self.tokenizer_sha256,
-            "mixture": self._mixture.counts.tolist(),
+            "stages": [
+                [stage.after_step, [c.label for c in stage.sources], mixture.counts.tolist()]
+                for stage, mixture in zip(self._stages, self._mixture.mixtures, strict=True)],
             "packing": self.packing,
             "sequence_length": self.sequence_length,
             "batch_size": self.batch_size,
             "seed": seed,
-        }, sort_keys=True).encode()).hexdigest()
+        })
         if steps is not None and data.epochs is not None:
             self._check_epochs(steps, data.epochs)
 
@@ -206,107 +227,93 @@ class Plan(_Rows):
                                location.pieces, source.read(location.row), strict=True)])
         return result
 
-    def _check_epochs(self, steps: int, epochs: int) -> None:
-        def over(count: int) -> list[str]:
-            return [source.label for i, source in enumerate(self._sources)
-                    if self._mixture.count(i, count * self.batch_size) > epochs * source.rows]
+    def _first_step_past(self, source: int, rows: int, steps: int) -> int:
+        """The first step, from 1, that reads more than `rows` rows of a source, counted from the
+        start of the run; `steps` + 1 if none of the first `steps` does."""
+        return bisect.bisect_right(range(steps + 1), rows, key=lambda step: self._mixture.count(
+            source, step * self.batch_size))
 
-        if not over(steps):
+    def _check_epochs(self, steps: int, epochs: int) -> None:
+        sizes = [source.rows for source in self._sources]
+        past = [self._first_step_past(i, epochs * size, steps) for i, size in enumerate(sizes)]
+        possible = min(past) - 1
+        if possible == steps:
             return
-        low, high = 0, steps  # low steps are possible, high steps are not
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if over(middle) else (middle, high)
+        name = self.sources[past.index(min(past))]
+        times = f"more than {epochs} time{'s' if epochs > 1 else ''}"
+        needed = max(-(-self._mixture.count(i, steps * self.batch_size) // size)
+                     for i, size in enumerate(sizes))
+        if possible:
+            raise ConfigError(
+                f"config.data.epochs: {steps} steps would read source {name!r} {times}; "
+                f"{possible} steps are possible: lower run.steps or the weight of the source, or "
+                f"raise data.epochs to {needed}")
+        batch = min(bisect.bisect_right(range(self.batch_size + 1), epochs * size,
+                                        key=lambda rows, i=i: self._mixture.count(i, rows))
+                    for i, size in enumerate(sizes)) - 1
+        size = sizes[self.sources.index(name)]
         raise ConfigError(
-            f"config.data.epochs: {steps} steps would read source {over(high)[0]!r} more than "
-            f"{epochs} time{'s' if epochs > 1 else ''}; {low} steps are possible: lower run.steps "
-            "or the weight of the source, or raise data.epochs")
+            f"config.data.epochs: the first step would read source {name!r}, of "
+            f"{size} row{'s' if size > 1 else ''} of {self.sequence_length} tokens, {times}; "
+            f"a data.batch_size of at most {batch} fits one step, and {steps} steps of "
+            f"{self.batch_size} rows need data.epochs={needed}")
+
+    def passed_epochs(self) -> dict[int, dict[str, int]]:
+        """Where the run begins to repeat its sources: step (from 1) -> source -> 1, 4, 8, 16, ...,
+        the number of epochs that the step passes, the highest where it passes several."""
+        assert self.steps is not None, "only of a run whose length is known"
+        passed: dict[int, dict[str, int]] = {}
+        for i, source in enumerate(self._sources):
+            epochs = 1
+            while (step := self._first_step_past(i, epochs * source.rows, self.steps)
+                   ) <= self.steps:
+                passed.setdefault(step, {})[source.label] = epochs
+                epochs = 4 if epochs == 1 else 2 * epochs
+        return passed
 
     def distorted(self) -> list[str]:
         """A line for each source whose share of the tokens rounding changed by more than a quarter;
         only in corpora of more than 262,144 rows, for sources of a few rows."""
         lines = []
-        for source in self.describe()["sources"]:
-            realised, wanted = source["realised_weight"], source["weight"]
-            if abs(realised / wanted - 1) > 0.25:
-                lines.append(
-                    f"source {source['name']!r} gets {realised:.1e} of the tokens and not "
-                    f"{wanted:.1e}, because the mixture has a period of {self._mixture.period} "
-                    f"rows: its texts come {realised / wanted:.1f} times as often as they should; "
-                    "leave it out, or make it part of another source")
+        for stage, mixture in zip(self._describe_stages(), self._mixture.mixtures, strict=True):
+            for source in stage["sources"]:
+                realised, wanted = source["realised_weight"], source["weight"]
+                if abs(realised / wanted - 1) > 0.25:
+                    lines.append(
+                        f"source {source['name']!r} gets {realised:.1e} of the tokens and not "
+                        f"{wanted:.1e}, because the mixture has a period of {mixture.period} "
+                        f"rows: its texts come {realised / wanted:.1f} times as often as they "
+                        "should; leave it out, or make it part of another source")
         return lines
 
+    def _describe_stages(self) -> list[dict[str, Any]]:
+        tokens_per_row = {s.label: s.entry.tokens / s.rows for s in self._sources}
+        stages = []
+        for stage, mixture in zip(self._stages, self._mixture.mixtures, strict=True):
+            total = sum(c.weight for c in stage.sources)
+            rows = mixture.counts.tolist()
+            tokens = [tokens_per_row[c.label] * count
+                      for c, count in zip(stage.sources, rows, strict=True)]
+            stages.append({"after_step": stage.after_step, "sources": [
+                # Realised: after rounding to whole rows of a period.
+                {"name": c.label, "weight": float(c.weight / total),
+                 "realised_weight": share / sum(tokens), "rows": count}
+                for c, share, count in zip(stage.sources, tokens, rows, strict=True)]})
+        return stages
+
     def describe(self) -> dict[str, Any]:
-        """What the run reads, for the console and the run's manifest."""
+        """What the run reads, for the console and the run's checkpoints."""
         sources = []
-        tokens_per_row = [source.entry.tokens / source.rows for source in self._sources]
-        shares = self._mixture.counts * tokens_per_row
-        for i, source in enumerate(self._sources):
-            row: dict[str, Any] = {
-                "name": source.label, "domain": source.entry.domain,
-                "licence": source.entry.licence, "documents": source.entry.documents,
-                "tokens": source.entry.tokens, "weight": self._weights[i],
-                # After rounding to whole rows of a period.
-                "realised_weight": float(shares[i] / shares.sum()),
-                "rows_per_epoch": source.rows,
-                "fill": tokens_per_row[i] / self.sequence_length,
-            }
+        for i, (source, row) in enumerate(zip(self._sources, self.describe_sources(),
+                                              strict=True)):
+            row |= {"domain": source.entry.domain, "licence": source.entry.licence,
+                    "rows_per_epoch": source.rows,
+                    "fill": source.entry.tokens / source.rows / self.sequence_length}
             if self.steps is not None:
-                rows = self._mixture.count(i, self.steps * self.batch_size)
-                row["epochs"] = rows / source.rows
+                row["epochs"] = self._mixture.count(i, self.steps * self.batch_size) / source.rows
             sources.append(row)
-        return {"hash": self.hash, "split": self.split, "packing": self.packing,
-                "sequence_length": self.sequence_length, "batch_size": self.batch_size,
-                "tokenizer_sha256": self.tokenizer_sha256,
+        return {"hash": self.hash, "format": PLAN_FORMAT, "split": self.split, "seed": self.seed,
+                "packing": self.packing, "sequence_length": self.sequence_length,
+                "batch_size": self.batch_size, "tokenizer_sha256": self.tokenizer_sha256,
                 "tokens": sum(source.entry.tokens for source in self._sources),
-                "sources": sources}
-
-
-class EvaluationPlan(_Rows):
-    """The first rows of a split in a fixed order, each at most once, the same ones each time.
-
-    Sources take part by their tokens in that split, whatever the weights and the seed of training.
-    When the split has fewer rows than `batches * batch_size`, the rest is padding with weight 0:
-    any number of hosts runs any number of batches.
-
-    Attributes:
-      batches: number of batches.
-      valid_rows: rows that are not padding, over all batches.
-      split, sources, domains, vocab_size, pad_id, ...: as in `Plan`.
-    """
-
-    def __init__(self, data: DataConfig, split: str, batches: int):
-        chosen = choose_sources(data, split, skip_empty=True, split_field="config.evals.split")
-        tokens = sum(c.entry.tokens for c in chosen)
-        super().__init__(data, 0, [
-            dataclasses.replace(c, weight=Fraction(c.entry.tokens, tokens)) for c in chosen])
-        self.split = split
-        self.batches = batches
-        self.valid_rows = sum(
-            min(self._mixture.count(i, batches * self.batch_size), source.rows)
-            for i, source in enumerate(self._sources))
-        tokenizer = self.tokenizer()
-        self._piece_bytes, self._prefix_bytes = tokenizer.piece_bytes(), tokenizer.prefix_bytes
-
-    def rows(self, step: int, indices: Indices = None) -> dict[str, np.ndarray]:
-        """Rows of a batch.
-
-        Args:
-          step: number of the batch, from 0.
-          indices: which rows of the batch; None for all.
-
-        Returns:
-          See `maxlm.data.rows.empty_batch`, and bytes [B] int32: UTF-8 length of the text of the
-          row's trained targets. Each token stands for an exact number of bytes and each but BOS is
-          a trained target once, so over a whole split they sum to the bytes of its text.
-          Bits per byte is then loss sum / (ln 2 * bytes sum).
-        """
-        sources, epochs, rows = self._locate(self._global_rows(step, indices))
-        batch = self._read(sources, rows, valid=epochs == 0)
-        trained = batch["weights"] > 0
-        batch["bytes"] = (self._piece_bytes[batch["targets"]] * trained).sum(
-            axis=1, dtype=np.int32)
-        if self._prefix_bytes:  # a space of the tokenizer's own, after each BOS
-            begins = trained & (batch["tokens"] == self.bos_id) & (batch["targets"] != self.eos_id)
-            batch["bytes"] -= self._prefix_bytes * begins.sum(axis=1, dtype=np.int32)
-        return batch
+                "sources": sources, "stages": self._describe_stages()}

@@ -1,10 +1,20 @@
-"""A permutation of [0, size) that is computed per element: no table, any size, any epoch."""
+"""A permutation of [0, size), selected by a 64-bit key: the order of a source's rows in an epoch.
 
+Small sizes are shuffled (a table per size and key); larger ones are computed per element, without
+a table, so that any row of any epoch of any corpus is found directly.
+"""
+
+import functools
 import hashlib
 
 import numpy as np
 
 _ROUNDS = 6
+_GOLDEN = 0x9E3779B97F4A7C15
+# Sizes below this are shuffled. A Feistel network of so few bits has too few different rounds to be
+# uniform: over 4,000 keys the permutations of 5 gave a chi-square of 71 to 97 at 16 degrees of
+# freedom (0.1 % point 39).
+SHUFFLED_BELOW = 512
 
 
 def stable_key(*parts: str | int) -> int:
@@ -23,10 +33,6 @@ def _mix(value: np.ndarray) -> np.ndarray:
 def permute(index: np.ndarray, size: np.ndarray, key: np.ndarray) -> np.ndarray:
     """Where `index` goes under the permutation of [0, size) that `key` selects.
 
-    A Feistel network on the smallest power of two that holds `size`, followed until it lands
-    inside [0, size) (cycle walking; Black and Rogaway, CT-RSA 2002). Fewer than two walks on
-    average, because the domain is less than twice the size.
-
     Args:
       index: [n] int64, each in [0, size).
       size: [n] int64, at least 1; may differ between elements.
@@ -35,6 +41,33 @@ def permute(index: np.ndarray, size: np.ndarray, key: np.ndarray) -> np.ndarray:
     Returns:
       [n] int64.
     """
+    result = np.empty(index.shape, np.int64)
+    small = size < SHUFFLED_BELOW
+    result[~small] = _feistel(index[~small], size[~small], key[~small])
+    result[small] = [_shuffled(n, k)[i] for i, n, k in zip(
+        index[small].tolist(), size[small].tolist(), key[small].tolist(), strict=True)]
+    return result
+
+
+@functools.lru_cache(maxsize=1024)
+def _shuffled(size: int, key: int) -> tuple[int, ...]:
+    """Fisher-Yates (Durstenfeld 1964) with the numbers of SplitMix64 seeded by the key.
+
+    Element i is exchanged with the i-th number modulo i + 1; the modulo favours a place by less
+    than 2^-54. NumPy's shuffle may give other results in another version of NumPy (NEP 19).
+    """
+    numbers = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(key)
+    places = _mix(numbers) % np.arange(1, size + 1, dtype=np.uint64)
+    order = list(range(size))
+    for i, place in reversed(list(enumerate(places.tolist()))):
+        order[i], order[place] = order[place], order[i]
+    return tuple(order)
+
+
+def _feistel(index: np.ndarray, size: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """A Feistel network on the smallest power of two that holds `size`, followed until it lands
+    inside [0, size) (cycle walking; Black and Rogaway, CT-RSA 2002). Fewer than two walks on
+    average, because the domain is less than twice the size. Shapes and dtypes of `permute`."""
     bits = np.maximum(2, np.ceil(np.log2(np.maximum(size, 2))).astype(np.uint64))
     # log2 is inexact near powers of two beyond 2^48: make sure the domain holds the size.
     bits = bits + ((np.uint64(1) << bits) < size.astype(np.uint64))
@@ -42,8 +75,7 @@ def permute(index: np.ndarray, size: np.ndarray, key: np.ndarray) -> np.ndarray:
     high = bits - low
     one = np.uint64(1)
     low_mask, high_mask = (one << low) - one, (one << high) - one
-    round_keys = [_mix(key + np.uint64((r + 1) * 0x9E3779B97F4A7C15 % 2**64))
-                  for r in range(_ROUNDS)]
+    round_keys = [_mix(key + np.uint64((r + 1) * _GOLDEN % 2**64)) for r in range(_ROUNDS)]
     limit = size.astype(np.uint64)
     value = index.astype(np.uint64)
     walking = np.ones(value.shape, bool)

@@ -1,4 +1,4 @@
-"""Which sources take part in a run, and what share of its rows each gets."""
+"""Which sources each mixture of a run has, and what share of its rows each source gets."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -19,20 +19,9 @@ EXACT_PERIOD = 2**18
 FEW_ROWS = 8
 
 
-def _entries(data: DataConfig) -> tuple[TokenSource, ...]:
-    if isinstance(data.tokens, str):
-        if not data.tokens:
-            raise ConfigError("config.data.tokens: must be set to a directory that "
-                              "python -m data_beam.tokenize wrote")
-        return (TokenSource(path=data.tokens),)
-    if not data.tokens:
-        raise ConfigError("config.data.tokens: the list is empty")
-    return data.tokens
-
-
 @dataclasses.dataclass(frozen=True)
 class ChosenSource:
-    """A source of a corpus that takes part, with its share of the tokens."""
+    """A source of a corpus that takes part in a mixture, with its share of the tokens."""
 
     label: str
     corpus: TokenCorpus
@@ -42,9 +31,19 @@ class ChosenSource:
     """What the user set, for messages."""
 
 
+@dataclasses.dataclass(frozen=True)
+class StageSources:
+    """The mixture of the steps after `after_step`, up to that of the next stage."""
+
+    after_step: int
+    sources: list[ChosenSource]
+
+
 def choose_sources(data: DataConfig, split: str, *, skip_empty: bool = False,
-                   split_field: str = "config.data.split") -> list[ChosenSource]:
-    """The sources of the configuration that hold tokens, in its order.
+                   split_field: str = "config.data.split") -> list[StageSources]:
+    """The sources of each mixture of the configuration that hold tokens, in its order.
+
+    A source that several mixtures read has one label.
 
     Args:
       data: the section of the configuration.
@@ -56,44 +55,63 @@ def choose_sources(data: DataConfig, split: str, *, skip_empty: bool = False,
       ConfigError: nothing to read, a source listed twice, two tokenizers.
     """
     corpora: dict[str, TokenCorpus] = {}
-    chosen: list[ChosenSource] = []
-    labels: dict[str, int] = {}
-    seen: set[tuple[str, str]] = set()
-    for number, entry in enumerate(_entries(data)):
-        single = isinstance(data.tokens, str)
-        field = "config.data.tokens" if single else f"config.data.tokens[{number}]"
-        if entry.path not in corpora:
-            corpora[entry.path] = TokenCorpus.open(entry.path, split, field, split_field)
-        corpus = corpora[entry.path]
-        first = next(iter(corpora.values()))
-        if corpus.tokenizer_sha256 != first.tokenizer_sha256:
-            raise ConfigError(f"{field}.path: {entry.path!r} was made with another tokenizer than "
-                              f"{str(first.directory.parent)!r}; tokenize both with the same")
-        if entry.source is None:
-            sources = [source for source in corpus.sources if source.tokens]
-        else:
-            sources = [corpus.source(entry.source)]
-        tokens = sum(source.tokens for source in sources)
-        if not tokens and skip_empty:
-            continue
+    labels: dict[tuple[str, str], str] = {}  # of a path and a name in it
+    mixtures = [(0, "config.data.tokens", data.tokens)] + [
+        (stage.after_step, f"config.data.stages[{i}].tokens", stage.tokens)
+        for i, stage in enumerate(data.stages)]
+    stages = []
+    for after_step, field, tokens in mixtures:
         if not tokens:
-            what = f"source {entry.source!r}" if entry.source else f"{entry.path!r}"
-            raise ConfigError(f"{field}: {what} holds no tokens in split {split!r}")
-        for source in sources:
-            if (entry.path, source.name) in seen:
-                raise ConfigError(f"{field}: source {source.name!r} of {entry.path!r} is listed "
-                                  "twice; add the weights and list it once")
-            seen.add((entry.path, source.name))
-            # Two corpora may each have a source of one name.
-            labels[source.name] = labels.get(source.name, 0) + 1
-            label = source.name if labels[source.name] == 1 else (
-                f"{source.name}#{labels[source.name]}")
-            chosen.append(ChosenSource(label, corpus, source,
-                                  Fraction(entry.weight) * Fraction(source.tokens, tokens),
-                                  field))
-    if not chosen:
+            raise ConfigError(f"{field}: must be set to a directory that python -m "
+                              "data_beam.tokenize wrote" if isinstance(tokens, str) else
+                              f"{field}: the list is empty")
+        entries = [(field, TokenSource(path=tokens))] if isinstance(tokens, str) else [
+            (f"{field}[{number}]", entry) for number, entry in enumerate(tokens)]
+        chosen: dict[str, ChosenSource] = {}
+        for place, entry in entries:
+            for source in _sources(entry, place, split, split_field, corpora, skip_empty):
+                name = source.entry.name
+                same_name = sum(other == name for _, other in labels)
+                label = labels.setdefault(
+                    (entry.path, name), f"{name}#{same_name + 1}" if same_name else name)
+                if label in chosen:
+                    raise ConfigError(f"{place}: source {name!r} of {entry.path!r} is listed "
+                                      "twice; add the weights and list it once")
+                chosen[label] = dataclasses.replace(source, label=label)
+        stages.append(StageSources(after_step, list(chosen.values())))
+    if not any(stage.sources for stage in stages):
         raise ConfigError(f"config.data.tokens: no source holds tokens in split {split!r}")
-    return chosen
+    return stages
+
+
+def distinct_sources(stages: Sequence[StageSources]) -> list[ChosenSource]:
+    """Each source once, in the order in which the stages name them."""
+    return list({c.label: c for stage in stages for c in stage.sources}.values())
+
+
+def _sources(entry: TokenSource, field: str, split: str, split_field: str,
+             corpora: dict[str, TokenCorpus], skip_empty: bool) -> list[ChosenSource]:
+    """The sources of one entry of a mixture, which share its weight by their tokens."""
+    if entry.path not in corpora:
+        corpora[entry.path] = TokenCorpus.open(entry.path, split, field, split_field)
+    corpus = corpora[entry.path]
+    first = next(iter(corpora.values()))
+    if corpus.tokenizer_sha256 != first.tokenizer_sha256:
+        raise ConfigError(f"{field}.path: {entry.path!r} was made with another tokenizer than "
+                          f"{str(first.directory.parent)!r}; tokenize both with the same")
+    if entry.source is None:
+        sources = [source for source in corpus.sources if source.tokens]
+    else:
+        sources = [corpus.source(entry.source)]
+    tokens = sum(source.tokens for source in sources)
+    if not tokens and skip_empty:
+        return []
+    if not tokens:
+        what = f"source {entry.source!r}" if entry.source else f"{entry.path!r}"
+        raise ConfigError(f"{field}: {what} holds no tokens in split {split!r}")
+    return [ChosenSource(source.name, corpus, source,
+                         Fraction(entry.weight) * Fraction(source.tokens, tokens), field)
+            for source in sources]
 
 
 def rows_of_period(chosen: Sequence[ChosenSource], rows: Sequence[int]) -> list[int]:

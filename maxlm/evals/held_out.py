@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from maxlm.config import Config, ConfigError
+from maxlm.data.evaluation_plan import EvaluationPlan
 from maxlm.data.loader import make_loader
-from maxlm.data.plan import EvaluationPlan
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.telemetry.metrics import read_metrics
 from maxlm.training.step import compile_eval_step

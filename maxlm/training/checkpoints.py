@@ -189,13 +189,15 @@ class Checkpointer:
                              f"{rest}. Free some space and run the same command again") from error
 
     def restore_newest(
-        self, abstract: TrainState, check: Callable[[Meta], None], report: Callable[[str], None]
+        self, abstract: TrainState, check: Callable[[int, Meta], None],
+        report: Callable[[str], None]
     ) -> tuple[int, TrainState, Meta] | None:
         """The newest checkpoint whose files are intact.
 
         Args:
           abstract: see `restore`.
-          check: raises when the checkpoint belongs to another run; called before arrays are read.
+          check: gets step and meta, and raises when the checkpoint belongs to another run; called
+            before arrays are read.
           report: gets a line for each damaged newer checkpoint, which is moved to
             RUN/damaged_checkpoints so that its step can be saved again.
 
@@ -214,7 +216,7 @@ class Checkpointer:
                 problems[step] = f"checkpoint {step} is damaged: {problem}"
                 continue
             meta = self.reader.read_meta(step)
-            check(meta)
+            check(step, meta)
             for other, line in problems.items():
                 report(f"{line}; moved to {self._damaged / str(other)}")
                 self._set_aside(other)

@@ -39,6 +39,7 @@ class Run:
       mesh: over all devices here.
       params: float32 weights, laid out on `mesh`.
       tokenizer: the one the run was trained with.
+      plan: what the run reads, as stored in the checkpoint (see `maxlm.training.resume`).
     """
 
     step: int
@@ -46,6 +47,7 @@ class Run:
     mesh: Mesh
     params: Any
     tokenizer: Tokenizer
+    plan: dict[str, Any]
 
 
 def open_run(
@@ -62,7 +64,7 @@ def open_run(
     Raises:
       ConfigError: no run there, no such checkpoint, a damaged one, a bad override.
     """
-    step, _, config, tokenizer = open_config(workdir, step, overrides)
+    step, meta, config, tokenizer = open_config(workdir, step, overrides)
     mesh = make_mesh(config.parallel)
     shardings = transformer.param_shardings(config.model, mesh)
     abstract = jax.tree.map(
@@ -70,7 +72,7 @@ def open_run(
         transformer.abstract_params(config.model), shardings,
         is_leaf=lambda leaf: hasattr(leaf, "logical_axes"))
     params = Reader(workdir).restore_params(step, abstract)
-    return Run(step, config, mesh, params, tokenizer)
+    return Run(step, config, mesh, params, tokenizer, meta.plan)
 
 
 def open_config(

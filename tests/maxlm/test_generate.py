@@ -36,7 +36,24 @@ def test_evaluate_prints_what_training_measured(workdir, capsys, step):
     logged = next(row for row in training_runs.rows(workdir)
                   if row["step"] == step and "eval/loss" in row)
     assert shown.pop("split") == "validation"
+    assert shown.pop("eval/set") == training_runs.rows(workdir)[0]["eval/set"]
     assert shown == logged
+
+
+def test_evaluate_notes_another_evaluation_set_than_that_of_training(tmp_path, capsys):
+    tokens = shutil.copytree(training_runs.tokens(), tmp_path / "tokens")
+    run = tmp_path / "run"
+    assert training_runs.run(run, run__steps=1, data__tokens=str(tokens)) == 0
+    shutil.rmtree(tokens / "validation")
+    shutil.copytree(training_runs.tokens(5) / "validation", tokens / "validation")
+    capsys.readouterr()
+    assert evaluate.main([f"--workdir={run}"]) == 0
+    shown = capsys.readouterr()
+    assert "note: not the evaluation set of the run's metrics.jsonl: split 'validation'" in (
+        shown.err)
+    assert json.loads(shown.out)["eval/set"] != training_runs.rows(run)[0]["eval/set"]
+    assert evaluate.main([f"--workdir={run}", "--config.evals.split=train"]) == 0
+    assert "note:" not in capsys.readouterr().err
 
 
 def test_evaluate_takes_the_newest_checkpoint_and_another_split(workdir, capsys):

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from maxlm import train
-from maxlm.config import ConfigError, run_command
+from maxlm.config import run_command
 from tests import training_runs as runs
 from tests.token_corpora import tiny_tokenizer, write_split
 
@@ -90,9 +90,10 @@ def test_killed_at_random_moments_the_run_ends_the_same_bit_for_bit(tmp_path):
     assert_killed_run_equals_uninterrupted(tmp_path, 0, data__packing="best_fit")
     # Across several epochs of both sources, with the mixture asked for.
     saved = json.loads((tmp_path / "whole/checkpoints/30/meta/metadata").read_text())
-    sources = saved["plan"]["sources"]
-    assert [source["epochs"] > 2 for source in sources] == [True, True]
-    np.testing.assert_allclose([s["realised_weight"] for s in sources], [0.7, 0.3], atol=1e-3)
+    assert [source["epochs"] > 2 for source in saved["plan"]["sources"]] == [True, True]
+    [stage] = saved["plan"]["stages"]
+    np.testing.assert_allclose([source["realised_weight"] for source in stage["sources"]],
+                               [0.7, 0.3], atol=1e-3)
 
 
 @pytest.mark.slow
@@ -142,8 +143,10 @@ def test_rows_have_the_fields_that_are_promised(finished):
         assert row["step_seconds"] > 0 and row["data_wait_seconds"] >= 0
         assert row["data_wait_seconds"] < row["step_seconds"] + 1
     for row in rows:
-        if "loss" not in row:
+        if any(name.startswith("eval/") for name in row) and "eval/set" not in row:
             assert {"step", "eval/loss", "eval/perplexity", "eval/bits_per_byte"} < set(row)
+    assert list(rows[0]) == ["step", "data/prose/planned_epochs", "data/code/planned_epochs",
+                             "eval/set"]
     assert [row["step"] for row in rows if "eval/loss" in row] == [0, 4]
     # Trained tokens: every token of a row but the last of each document, over all steps so far.
     plan_rows = [train.Plan.build(runs.config().data, 0).rows(step) for step in range(4)]
@@ -200,18 +203,9 @@ def test_a_shortened_run_keeps_its_schedule_and_says_so(tmp_path, capfd):
     assert "run.steps is now 6 and was 8" in capfd.readouterr().err
     assert learning_rates(tmp_path / "short") == learning_rates(tmp_path / "whole")[:6]
     assert runs.run(tmp_path / "short", **settings) == 0  # and back again: the same run
-    assert runs.rows(tmp_path / "short") == runs.rows(tmp_path / "whole")
-
-
-def test_a_checkpoint_from_before_a_field_existed_is_of_the_same_run():
-    config = runs.config()
-    plan = train.Plan.build(config.data, 0).describe()
-    saved = train.to_plain(config)
-    del saved["model"]["rope_theta"], saved["model"]["loss_chunk"], saved["telemetry"]
-    train.refuse_other_run(config, plan)(train.Meta(saved, plan, 0))
-    saved["model"]["no_such"] = 1
-    with pytest.raises(ConfigError, match=r"another version of maxlm \(config\.model\.no_such"):
-        train.refuse_other_run(config, plan)(train.Meta(saved, plan, 0))
+    short, whole = ([row for row in runs.rows(tmp_path / name) if "loss" in row]
+                    for name in ("short", "whole"))
+    assert short == whole
 
 
 def test_a_validation_split_of_another_tokenizer_is_refused(tmp_path, monkeypatch, capfd):
@@ -236,7 +230,8 @@ def test_a_validation_split_of_another_tokenizer_is_refused(tmp_path, monkeypatc
     ({"data__batch_size": 16}, "config.data.batch_size: checkpoint 8, this run 16"),
     ({"data__packing": "concat"}, "config.data.packing: checkpoint 'best_fit', this run 'concat'"),
     ({"run__seed": 1}, "config.run.seed: checkpoint 0, this run 1"),
-    ({"data__tokens": "OTHER"}, "config.data.tokens: checkpoint"),
+    ({"data__tokens": "OTHER"},
+     "split 'train', source 'prose': prose-00000-of-00002.array_record has another checksum"),
 ])
 def test_checkpoints_of_another_run_are_refused(workdir, monkeypatch, capfd, settings, words):
     settings = {k: str(runs.tokens(5)) if v == "OTHER" else v for k, v in settings.items()}
@@ -248,6 +243,79 @@ def test_checkpoints_of_another_run_are_refused(workdir, monkeypatch, capfd, set
     assert "its checkpoints are of another run" in line and words in line
     assert "Traceback" not in errors
     assert (workdir / "metrics.jsonl").read_bytes() == before
+
+
+# -- what a run reads ----------------------------------------------------------------------------
+
+
+def copy_of_tokens(directory: Path, validation_seed: int | None = None) -> Path:
+    """The tokens of a test run, with another validation split on request."""
+    tokens = Path(shutil.copytree(runs.tokens(), directory))
+    if validation_seed is not None:
+        shutil.rmtree(tokens / "validation")
+        shutil.copytree(runs.tokens(validation_seed) / "validation", tokens / "validation")
+    return tokens
+
+
+def test_another_evaluation_set_is_refused_or_noted_in_the_metrics(
+        workdir, finished, tmp_path, monkeypatch, capfd):
+    tokens = copy_of_tokens(tmp_path / "tokens", validation_seed=5)
+    settings = {"data__tokens": str(tokens), "run__steps": 6}
+    status, errors = command(runs.arguments(workdir, **settings), monkeypatch, capfd)
+    assert status == 2 and "the evaluation set has changed: split 'validation', source" in errors
+    assert "prose-00000-of-00001.array_record has another checksum" in errors
+    assert "--new_evaluation_set" in errors and len(errors.splitlines()[-1]) < 800
+    assert runs.rows(workdir) == runs.rows(finished)
+
+    assert train.main([*runs.arguments(workdir, **settings), "--new_evaluation_set"]) == 0
+    assert "note: evaluations from step 5 on score a new evaluation set" in capfd.readouterr().err
+    sets = {row["step"]: row["eval/set"] for row in runs.rows(workdir) if "eval/set" in row}
+    assert list(sets) == [0, 5] and sets[0] != sets[5]
+    [noted] = [row for row in runs.rows(workdir) if "eval/previous_set" in row]
+    assert noted["eval/previous_set"] == sets[0]
+    # It is the run's evaluation set now; the old one would be a change.
+    assert runs.run(workdir, **settings | {"run__steps": 8}) == 0
+    assert [row["step"] for row in runs.rows(workdir) if "eval/set" in row] == [0, 5]
+    status, errors = command(runs.arguments(workdir, run__steps=10), monkeypatch, capfd)
+    assert status == 2 and "the evaluation set has changed" in errors
+
+
+def test_a_stage_of_the_mixture_can_be_added_on_resume(tmp_path, monkeypatch, capfd):
+    """To step 4 by weights, then on by others: as a run that had the stage from the start."""
+    def weights(prose: float, code: float) -> list[dict]:
+        return [{"path": str(runs.tokens()), "source": "prose", "weight": prose},
+                {"path": str(runs.tokens()), "source": "code", "weight": code}]
+
+    first = {"data__tokens": weights(0.7, 0.3), "schedule__name": "constant"}
+    stages = {"data__stages": [{"after_step": 4, "tokens": weights(0.1, 0.9)}]}
+    assert runs.run(tmp_path / "whole", run__steps=8, **first, **stages) == 0
+    assert runs.run(tmp_path / "run", run__steps=4, **first) == 0
+    status, errors = command(runs.arguments(tmp_path / "run", run__steps=8, schedule__name=
+                                            "constant", data__tokens=weights(0.1, 0.9)),
+                             monkeypatch, capfd)
+    assert status == 2
+    assert "config.data.tokens: weight of source 'prose': checkpoint 0.7, this run 0.1" in errors
+    assert "To change the mixture after step 4" in errors and "config.data.stages" in errors
+    assert runs.run(tmp_path / "run", run__steps=8, **first, **stages) == 0
+    assert "mixture after step 4: prose 0.1, code 0.9" in capfd.readouterr().err
+    assert runs.losses(tmp_path / "run") == runs.losses(tmp_path / "whole")
+    one, other = (runs.saved_arrays(tmp_path / name, 8) for name in ("run", "whole"))
+    for name, array in one.items():
+        assert array.tobytes() == other[name].tobytes(), name
+
+
+def test_epochs_are_told_at_start_and_when_they_pass(tmp_path, capfd):
+    weights = json.dumps([{"path": str(runs.tokens()), "source": "prose", "weight": 0.05},
+                          {"path": str(runs.tokens()), "source": "code", "weight": 0.95}])
+    assert runs.run(tmp_path / "run", run__steps=10, data__tokens=weights) == 0
+    errors = capfd.readouterr().err
+    rows = runs.rows(tmp_path / "run")
+    planned = rows[0]["data/code/planned_epochs"]
+    assert planned > 4 and f"epochs planned: code {planned:.2f}, prose 0." in errors
+    passed = {row["data/code/epochs"]: row["step"] for row in rows if "data/code/epochs" in row}
+    assert list(passed) == [epochs for epochs in (1, 4, 8, 16, 32) if epochs < planned]
+    for epochs, step in passed.items():
+        assert f"step {step}: epochs passed: code {epochs}\n" in errors
 
 
 def test_a_damaged_newest_checkpoint_costs_only_the_steps_since_the_one_before(
@@ -322,7 +390,7 @@ def test_loss_that_is_no_number_ends_the_run_and_is_not_saved(tmp_path, monkeypa
     assert max(saved, default=0) == bad - 1
     assert found[2] == (f"checkpoints up to step {bad - 1} are good" if saved else
                         "no step was saved")
-    for row in runs.rows(workdir):
+    for row in runs.rows(workdir)[1:]:  # the first says what the run reads
         assert np.isfinite(row["loss"]) and np.isfinite(row["grad_norm"])
 
 

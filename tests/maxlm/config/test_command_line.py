@@ -1,6 +1,7 @@
 """Config files, `--config.…` words, and commands that end in one line."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -95,17 +96,58 @@ def test_values_in_a_config_file_are_checked_like_the_command_line(tmp_path):
         resolve_config(Config, file, [])
 
 
-def test_a_missing_file_names_the_nearest(tmp_path):
-    write(tmp_path, GOOD, "7b.py")
-    write(tmp_path, GOOD, "13b.py")
-    with pytest.raises(ConfigError, match=r"no file '.*7bb\.py'; did you mean '7b\.py'\?"):
-        load_config_file(str(tmp_path / "7bb.py"))
-    with pytest.raises(ConfigError, match=r"is a directory; it holds 13b\.py, 7b\.py"):
-        load_config_file(str(tmp_path))
-    with pytest.raises(ConfigError, match=r"there is no directory '.*nowhere'"):
-        load_config_file(str(tmp_path / "nowhere" / "7b.py"))
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A working directory with Python files that are not configs, and configs/."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs" / "corpus").mkdir(parents=True)
+    for name in ("7b.py", "13b.py", "small.py", "corpus/web.py"):
+        write(tmp_path / "configs", GOOD, name)
+    write(tmp_path, "from setuptools import setup\n", "setup.py")
+    write(tmp_path, "from setuptools import setup\n", "smal.py")
+    write(tmp_path, GOOD, "mine.py")
+
+
+@pytest.mark.parametrize(("argument", "closest"), [
+    ("small", "configs/small.py"),
+    ("smal", "configs/small.py"),
+    ("small:tiny", "configs/small.py:tiny"),
+    ("small.py", "configs/small.py"),
+    ("smalll.py:tiny", "configs/small.py:tiny"),
+    ("configs/small", "configs/small.py"),
+    ("configs/smal.py", "configs/small.py"),
+    ("config/small.py", "configs/small.py"),
+    ("configs/7bb.py", "configs/7b.py"),
+    ("13B", "configs/13b.py"),
+    ("mine", "mine.py"),
+    ("mien.py", "mine.py"),
+    ("web", "configs/corpus/web.py"),
+])
+def test_a_missing_file_names_the_closest_config_file(project, argument, closest):
+    with pytest.raises(ConfigError, match=rf"no file .*; did you mean '{re.escape(closest)}'\?$"):
+        load_config_file(argument)
+
+
+def test_a_missing_file_far_from_any_lists_the_config_files(project, tmp_path):
+    for argument in ("zzzzqqqq", "zzzzqqqq.py", "nowhere/zzzzqqqq.py"):
+        with pytest.raises(ConfigError) as caught:
+            load_config_file(argument)
+        assert "configs/13b.py, configs/7b.py, configs/small.py" in str(caught.value)
+        assert "setup.py" not in str(caught.value) and "smal.py" not in str(caught.value)
+    with pytest.raises(ConfigError, match=r"is a directory; it holds 13b\.py, 7b\.py, small\.py$"):
+        load_config_file("configs")
+    with pytest.raises(ConfigError, match=r"is a directory; it holds mine\.py$"):
+        load_config_file(".")
     with pytest.raises(ConfigError, match="is not a Python file"):
         load_config_file(write(tmp_path, "steps: 3", "7b.yaml"))
+
+
+def test_from_another_directory_the_configs_of_the_project_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        load_config_file("tiny")
+    [named] = re.findall(r"did you mean '(.*)'\?", str(caught.value))
+    assert Path(named).samefile(Path(__file__).parents[3] / "configs" / "tiny.py")
 
 
 def test_split_overrides():

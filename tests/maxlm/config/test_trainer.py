@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import os
 import typing
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from maxlm.config import (
     Config,
     ConfigError,
     DataConfig,
+    MixtureStage,
     ParallelConfig,
     TokenSource,
     build,
@@ -86,10 +88,40 @@ def test_mesh_sizes_that_do_not_fit():
 
 
 def test_round_trip_with_a_mixture():
-    config = Config(data=DataConfig(tokens=(
-        TokenSource(path="a", source="wiki", weight=0.7), TokenSource(path="b", weight=0.3))))
+    mixture = (TokenSource(path="a", source="wiki", weight=0.7), TokenSource(path="b", weight=0.3))
+    config = Config(data=DataConfig(tokens=mixture, stages=(
+        MixtureStage(after_step=3, tokens="c"), MixtureStage(after_step=5, tokens=mixture))))
     assert from_config_dict(Config, config.to_config_dict()) == config
     assert build(Config, json.loads(json.dumps(to_plain(config)))) == config
+
+
+def stages(*after):
+    return {"data": {"stages": [{"after_step": step, "tokens": "t"} for step in after]}}
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    (stages(5, 5), r"config\.data\.stages\[1\]\.after_step: must be above the 5"),
+    (stages(3, 9, 8), r"config\.data\.stages\[2\]\.after_step: must be above the 9"),
+    (stages(0), r"config\.data\.stages\[0\]\.after_step: must be at least 1"),
+    (stages(10**13), r"config\.data\.stages\[0\]\.after_step: must be at most"),
+    ({"data": {"stages": [{"tokens": "t"}]}}, r"stages\[0\]\.after_step: must be set"),
+    ({"data": {"stages": [{"after_step": 3}]}}, r"stages\[0\]\.tokens: must be set"),
+    ({"data": {"stages": [{"after_step": 3, "tokens": [{"path": "gs://b/t"}]}]}},
+     r"config\.data\.stages\[0\]\.tokens: 'gs://b/t' is a URL"),
+])
+def test_mistakes_in_stages(values, message):
+    with pytest.raises(ConfigError, match=message):
+        build(Config, values)
+
+
+def test_absolute_paths_in_every_mixture():
+    data = DataConfig(tokens="a", stages=(
+        MixtureStage(after_step=1, tokens="b"),
+        MixtureStage(after_step=2, tokens=(TokenSource(path="c"), TokenSource(path="/d")))))
+    absolute = data.with_absolute_paths()
+    assert absolute.tokens == os.path.abspath("a")
+    assert absolute.stages[0].tokens == os.path.abspath("b")
+    assert [source.path for source in absolute.stages[1].tokens] == [os.path.abspath("c"), "/d"]
 
 
 def test_help_lists_every_field_once():

@@ -6,6 +6,7 @@ import pytest
 
 from maxlm.config import ConfigError, DataConfig
 from maxlm.data.corpus import CorpusError, TokenCorpus, decode_record, encode_record, token_dtype
+from maxlm.data.evaluation_plan import EvaluationPlan
 from maxlm.data.plan import Plan
 from maxlm.data.readers import ReaderPool
 from tests import token_corpora
@@ -140,7 +141,7 @@ def test_reader_pool_names_a_shard_that_is_none(tmp_path):
 
 
 @pytest.mark.parametrize("build", [
-    lambda data: Plan.build(data, 0), lambda data: Plan.for_evaluation(data, "train", 1)])
+    lambda data: Plan.build(data, 0), lambda data: EvaluationPlan(data, "train", 1)])
 def test_plans_refuse_a_damaged_shard_and_another_tokenizer(tmp_path, build):
     """What the trainer and the evaluation do with files that are not those of the manifest."""
     token_corpora.random_split(tmp_path / "t", "train", {"a": [[9, 9]]})

@@ -3,7 +3,7 @@ import pytest
 
 from maxlm.config import ConfigError, DataConfig, TokenSource
 from maxlm.data.corpus import CorpusError
-from maxlm.data.plan import Plan
+from maxlm.data.evaluation_plan import EvaluationPlan
 from maxlm.data.tokenizer import SentencePieceTokenizer
 from tests import token_corpora
 from tests.token_corpora import BOS, EOS
@@ -25,7 +25,7 @@ def corpus(tmp_path_factory):
 
 def plan(path, batches, **fields):
     data = DataConfig(**{"tokens": str(path), "sequence_length": 7, "batch_size": 2, **fields})
-    return Plan.for_evaluation(data, "validation", batches)
+    return EvaluationPlan(data, "validation", batches)
 
 
 @pytest.mark.parametrize("packing", ["concat", "best_fit"])

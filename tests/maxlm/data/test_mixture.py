@@ -1,3 +1,4 @@
+import itertools
 import types
 from fractions import Fraction
 
@@ -6,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxlm.data.mixture import Mixture, interleave, largest_remainder
+from maxlm.data.mixture import Mixture, StagedMixture, interleave, largest_remainder
 from maxlm.data.sources import ChosenSource, rows_of_period
 
 COUNTS = st.lists(st.integers(1, 60), min_size=1, max_size=40)
@@ -41,6 +42,77 @@ def test_locate_counts_rows_of_the_same_source(counts, first):
         # No skip, no repeat, and it begins where the rows before `first` ended.
         np.testing.assert_array_equal(
             mine, mixture.count(source, first) + np.arange(len(mine)))
+
+
+@st.composite
+def staged(draw):
+    """Sources, and stages of random length, members and counts."""
+    sources = draw(st.integers(1, 6))
+    stages, row = [], 0
+    for _ in range(draw(st.integers(1, 8))):
+        members = draw(st.lists(st.integers(0, sources - 1), min_size=1, unique=True))
+        stages.append((row, members, [draw(st.integers(1, 60)) for _ in members]))
+        row += draw(st.integers(1, 150))
+    return sources, stages, row
+
+
+def ideal(stages, rows):
+    """[rows + 1, sources] of rows by the shares, at every prefix."""
+    sources = 1 + max(max(members) for _, members, _ in stages)
+    rate = np.zeros((rows, sources))
+    for first, members, counts in stages:
+        rate[first:] = 0
+        rate[first:, members] = np.asarray(counts) / sum(counts)
+    return np.concatenate([np.zeros((1, sources)), np.cumsum(rate, axis=0)])
+
+
+@given(staged())
+@settings(max_examples=100, deadline=None)
+def test_stages_skip_and_repeat_no_row_of_a_source(case):
+    sources, stages, last = case
+    mixture = StagedMixture(sources, stages)
+    chosen, before = mixture.locate(np.arange(last + 200))
+    for source in range(sources):
+        assert before[chosen == source].tolist() == list(range((chosen == source).sum()))
+        for rows in (0, 1, *(first for first, _, _ in stages), last, last + 150):
+            assert mixture.count(source, rows) == (chosen[:rows] == source).sum()
+    for (first, members, _), following in itertools.zip_longest(stages, stages[1:]):
+        assert set(chosen[first:following and following[0]]) <= set(members)
+
+
+@given(staged())
+@settings(max_examples=100, deadline=None)
+def test_shares_hold_at_every_prefix_of_a_stage(case):
+    """A window of a period is within two rows of the shares: one at either end."""
+    sources, stages, last = case
+    chosen, _ = StagedMixture(sources, stages).locate(np.arange(last + 200))
+    for (first, members, counts), following in itertools.zip_longest(stages, stages[1:]):
+        end = following[0] if following else last + 200
+        for member, count in zip(members, counts, strict=True):
+            taken = np.cumsum(chosen[first:end] == member)
+            wanted = np.arange(1, end - first + 1) * count / sum(counts)
+            assert np.abs(taken - wanted).max() < 2
+
+
+@pytest.mark.parametrize(("rows", "shares", "bound"), [
+    (5, [(1, 99)], 1.0),  # under one row of the small source in a stage
+    (7, [(7, 3), (3, 7), (1, 1)], 1.1),
+    (3, [(1, 1, 98), (5, 1, 94)], 1.5),
+    (50, [(90, 10), (70, 30)], 1.1),
+])
+def test_rounding_does_not_add_up_over_many_stages(rows, shares, bound):
+    stages = [(rows * i, range(len(shares[0])), shares[i % len(shares)]) for i in range(200)]
+    mixture = StagedMixture(len(shares[0]), stages)
+    chosen, _ = mixture.locate(np.arange(200 * rows))
+    taken = np.cumsum(chosen[:, None] == np.arange(len(shares[0])), axis=0)
+    assert np.abs(taken - ideal(stages, 200 * rows)[1:]).max() < bound
+
+
+def test_the_first_stage_is_the_mixture_alone():
+    alone, stages = Mixture([7, 3]), StagedMixture(2, [(0, [0, 1], [7, 3])])
+    rows = np.arange(10**15, 10**15 + 40)
+    for one, other in zip(alone.locate(rows), stages.locate(rows), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=30), st.integers(30, 5000))

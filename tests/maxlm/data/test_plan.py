@@ -2,36 +2,26 @@
 
 import collections
 import random
+import re
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from maxlm.config import ConfigError, DataConfig, TokenSource
+from maxlm.config import ConfigError, TokenSource
 from maxlm.data import readers, sources
 from maxlm.data.corpus import CorpusError, TokenCorpus
 from maxlm.data.plan import Plan
 from tests import token_corpora
+from tests.maxlm.data.plans import LENGTHS, PACKINGS, config, equal, passes, source_order
 from tests.token_corpora import BOS, EOS, PAD
-
-PACKINGS = ("concat", "best_fit")
-LENGTHS = {
-    "web": [[5, 9, 40, 3], [], [7, 2, 2, 17]],
-    "code": [[100, 4], [6, 6, 6]],
-    "law": [[3]],
-}
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     path = tmp_path_factory.mktemp("corpus") / "tokens"
     return path, token_corpora.random_split(path, "train", LENGTHS)
-
-
-def config(path, **fields):
-    defaults = {"tokens": str(path), "sequence_length": 16, "batch_size": 4}
-    return DataConfig(**{**defaults, **fields})
 
 
 def epoch_rows(plan):
@@ -150,10 +140,6 @@ def test_dtypes_and_shapes(corpus, packing):
         "weights": ((2, 16), "float32"), "source": ((2,), "int32")}
 
 
-def equal(one, two):
-    return all(np.array_equal(one[name], two[name]) for name in one)
-
-
 @pytest.mark.parametrize("packing", PACKINGS)
 @pytest.mark.parametrize("hosts", [1, 2, 3, 4, 7])
 def test_any_number_of_hosts_gives_the_same_batches(corpus, packing, hosts):
@@ -210,11 +196,6 @@ def test_hash_follows_what_the_order_follows(corpus, tmp_path):
     assert Plan.build(config(tmp_path / "u"), 0).hash != base
 
 
-def source_order(plan, name, count):
-    return [(location.epoch, location.row) for location in map(plan.locate, range(count))
-            if location.source == name]
-
-
 def test_another_source_does_not_reshuffle_the_others(corpus):
     path = str(corpus[0])
     two = Plan.build(config(path, tokens=(
@@ -250,9 +231,9 @@ def test_weights_are_shares_of_tokens_at_every_prefix(tmp_path):
             piece.stop - piece.start for piece in location.pieces)
         # One row of either source, and 2^-16 of all rows for the rounding of weights.
         assert abs(tokens[0] - 0.7 * tokens.sum()) <= 16 + tokens.sum() / 2**16
-    described = {s["name"]: s for s in plan.describe()["sources"]}
-    assert described["full"]["realised_weight"] == pytest.approx(0.7, abs=2**-15)
-    assert described["half"]["fill"] == 9 / 16
+    full, _ = plan.describe()["stages"][0]["sources"]
+    assert full["realised_weight"] == pytest.approx(0.7, abs=2**-15)
+    assert plan.describe()["sources"][1]["fill"] == 9 / 16
 
 
 def test_entry_without_source_shares_its_weight_by_tokens(tmp_path):
@@ -262,7 +243,7 @@ def test_entry_without_source_shares_its_weight_by_tokens(tmp_path):
         TokenSource(path=str(tmp_path / "a"), weight=3.0),
         TokenSource(path=str(tmp_path / "b"), weight=1.0))), 0)
     assert plan.sources == ("x", "y", "x#2")
-    weights = [source["weight"] for source in plan.describe()["sources"]]
+    weights = [source["weight"] for source in plan.describe()["stages"][0]["sources"]]
     assert weights == pytest.approx([9 / 16, 3 / 16, 4 / 16])
 
 
@@ -273,12 +254,48 @@ def test_epochs_limit_names_the_source_and_the_steps_possible(corpus):
     Plan.build(config(path, epochs=1), 0, steps=possible)
     with pytest.raises(ConfigError, match=f"more than 1 time; {possible} steps are possible"):
         Plan.build(config(path, epochs=1), 0, steps=possible + 1)
-    law = (TokenSource(path=str(path), source="law", weight=1.0),
-           TokenSource(path=str(path), source="web", weight=1.0))
-    with pytest.raises(ConfigError, match=r"config\.data\.epochs.*source 'law' more than 2 times"):
-        Plan.build(config(path, tokens=law, epochs=2), 0, steps=100)
-    described = Plan.build(config(path, tokens=law), 0, steps=100).describe()["sources"]
-    assert described[0]["epochs"] > 100  # one row a time
+
+
+@pytest.mark.parametrize(("batch", "epochs"), [(4, 2), (4, 1), (16, 3), (1, 5), (3, 1)])
+def test_epochs_limit_says_what_fits(corpus, batch, epochs):
+    """Each number of the message is the largest, or smallest, that is accepted."""
+    path = str(corpus[0])
+
+    def build(steps=100, batch=batch, epochs=epochs):
+        return Plan.build(config(path, batch_size=batch, epochs=epochs, tokens=tuple(
+            TokenSource(path=path, source=name) for name in ("law", "web"))), 0, steps=steps)
+
+    with pytest.raises(ConfigError) as caught:
+        build()
+    message = str(caught.value)
+    assert message.startswith("config.data.epochs: ")
+    assert f"'law'{'' if batch < 3 else ', of 1 row of 16 tokens,'} more than" in message
+    needed = int(re.findall(r"(?:raise data.epochs to |data.epochs=)(\d+)", message)[0])
+    build(epochs=needed)
+    with pytest.raises(ConfigError):
+        build(epochs=needed - 1)
+    if batch == 1:
+        [possible] = map(int, re.findall(r"(\d+) steps are possible", message))
+        build(steps=possible)
+        with pytest.raises(ConfigError):
+            build(steps=possible + 1)
+    else:
+        assert "steps are possible" not in message
+        [fits] = map(int, re.findall(r"data.batch_size of at most (\d+) fits", message))
+        build(steps=1, batch=fits)
+        with pytest.raises(ConfigError):
+            build(steps=1, batch=fits + 1)
+
+
+@pytest.mark.parametrize(("tokens", "batch"), [
+    ((("law", 1.0), ("web", 1.0)), 4), ((("law", 0.01), ("web", 0.99)), 8), (None, 3),
+    ((("law", 5.0), ("code", 1.0)), 16)])
+def test_steps_that_pass_epochs_of_a_source(corpus, tokens, batch):
+    path = str(corpus[0])
+    mixture = path if tokens is None else tuple(
+        TokenSource(path=path, source=name, weight=weight) for name, weight in tokens)
+    plan = Plan.build(config(path, tokens=mixture, batch_size=batch), 0, steps=60)
+    assert plan.passed_epochs() == passes(plan, 60) != {}
 
 
 @pytest.mark.parametrize("fields, message", [

@@ -56,7 +56,7 @@ def newest(workdir: Path, template: TrainState | None = None):
     lines: list[str] = []
     with Checkpointer(workdir, EVERY_STEP) as checkpointer:
         found = checkpointer.restore_newest(
-            abstract(template or state_at(0)), lambda meta: None, lines.append)
+            abstract(template or state_at(0)), lambda step, meta: None, lines.append)
     return found, lines
 
 
@@ -211,7 +211,7 @@ def test_the_check_of_the_run_comes_before_anything_is_moved(tmp_path):
     save(tmp_path, 1, 2)
     truncate(files(tmp_path, 2)[0])
 
-    def refuse(meta: Meta) -> None:
+    def refuse(step: int, meta: Meta) -> None:
         raise CheckpointError("of another run")
 
     with (pytest.raises(CheckpointError, match="of another run"),
