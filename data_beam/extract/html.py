@@ -99,8 +99,8 @@ def _trafilatura(page: str, config: ExtractConfig,
     try:
         text = trafilatura.extract(
             _without_lists_in_cells(marked_up_marks.apart(page)), output_format="txt",
-            include_comments=config.comments, include_tables=True, deduplicate=False, with_metadata=False,
-            prune_xpath=[skip] if names else None)
+            include_comments=config.comments, include_tables=True, deduplicate=False,
+            with_metadata=False, prune_xpath=[skip] if names else None)
     except (ValueError, RecursionError, AssertionError) as error:
         raise ExtractionError("trafilatura failed", f"{type(error).__name__}: {error}") from error
     return text or "", ("extract:html/trafilatura",)
@@ -208,8 +208,8 @@ def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
       ExtractionError: a page that is too much for trafilatura.
     """
     page = html_tree.without_annotations(html_tree.flattened(page))
-    if config.html == "resiliparse":
-        page = html_tree.with_parted_cells(page)
+    page = (html_tree.with_parted_cells(page) if config.html == "resiliparse"
+            else html_tree.with_math_as_text(page))
     text, transforms = _main_text(page, config)
     if not text.strip():
         text, transforms = _whole_text(page, config)

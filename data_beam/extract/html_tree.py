@@ -13,33 +13,44 @@ DUPLICATE_MATH = ("katex-html", "MathJax_Preview")
 _CELL = re.compile(r"(?<!\s)(?=<[tT][dDhH][\s>/])")
 _ANNOTATION = re.compile(r"<annotation(-xml)?[\s>]", re.IGNORECASE)
 _ANNOTATION_END = re.compile(r"</annotation(?:-xml)?\s*>", re.IGNORECASE)
+_MAX_PARSED_DEPTH = 8_000
+"""Parsing takes time that grows with the square of the depth: 0.24 s for 8,000. A deeper page keeps
+its text and loses all elements."""
+_CODE = re.compile(r"<!--|<(script|style)\b", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+_MATH = re.compile(r"<math[\s>]", re.IGNORECASE)
+_MATH_END = re.compile(r"</math\s*>", re.IGNORECASE)
 _NO_TEXT = frozenset(("script", "style", "template", "noscript", "svg"))
 
 
-def _may_be_deep(page: str) -> bool:
-    """False where elements cannot be nested deeper than `MAX_DEPTH`. True for few other pages: it
-    counts every `<`, in 4,096 characters at a time."""
-    level, step = 0, 4096
+def _possible_depth(page: str) -> int:
+    """At least the depth of the page's elements, at the cost of counting every `<` of a page in
+    steps of 4,096 characters; more than the depth for void elements, scripts and comments."""
+    level = most = 0
+    step = 4096
     for begin in range(0, len(page), step):
         tags = page.count("<", begin, begin + step)
-        if level + tags > MAX_DEPTH:
-            return True
+        most = max(most, level + tags)
         level = max(0, level + tags - 2 * page.count("</", begin, begin + step))
-    return False
+    return most
 
 
 def flattened(page: str) -> str:
     """The page with no elements nested deeper than `MAX_DEPTH`, as a parser finds them: an element
     at that depth keeps its text, a line for each piece, and loses its elements. `<` in scripts,
     comments and style sheets does not count."""
-    if not _may_be_deep(page):
+    possible = _possible_depth(page)
+    if possible > _MAX_PARSED_DEPTH:
+        page = _without_code(page)
+        if _possible_depth(page) > _MAX_PARSED_DEPTH:
+            return _TAG.sub("<br>", page)
+    if possible <= MAX_DEPTH:
         return page
     tree = HTMLTree.parse(page)
     node, depth, changed = tree.document, 0, False
     while node is not None:
         if depth >= MAX_DEPTH and node.type == NodeType.ELEMENT and node.first_child is not None:
-            pieces = _texts(node)
-            node.text = "\n".join(pieces)
+            node.text = "\n".join(_texts(node))
             changed = True
         elif node.first_child is not None:
             node, depth = node.first_child, depth + 1
@@ -49,6 +60,20 @@ def flattened(page: str) -> str:
         if node is not None:
             node = node.next
     return str(tree) if changed else page
+
+
+def _without_code(page: str) -> str:
+    """The page without comments, scripts and style sheets."""
+    parts, position = [], 0
+    low = page.lower()
+    if len(low) != len(page):  # İ has two characters in lower case
+        low = page
+    while start := _CODE.search(page, position):
+        end = "-->" if start[1] is None else f"</{start[1].lower()}"
+        parts.append(page[position:start.start()])
+        at = low.find(end, start.end())
+        position = len(page) if at < 0 else at + (3 if start[1] is None else 0)
+    return "".join([*parts, page[position:]])
 
 
 def _texts(top: object) -> list[str]:
@@ -83,5 +108,18 @@ def without_annotations(page: str) -> str:
         if end is None:
             break
         parts.append(page[position:start.start()])
+        position = end.end()
+    return "".join([*parts, page[position:]]) if parts else page
+
+
+def with_math_as_text(page: str) -> str:
+    """The page with the text of its MathML formulas in their place: trafilatura drops elements that
+    it does not know."""
+    parts, position = [], 0
+    while start := _MATH.search(page, position):
+        end = _MATH_END.search(page, start.end())
+        if end is None:
+            break
+        parts += [page[position:start.start()], _TAG.sub("", page[start.start():end.start()])]
         position = end.end()
     return "".join([*parts, page[position:]]) if parts else page
