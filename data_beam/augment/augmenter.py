@@ -175,7 +175,7 @@ class TemplateDocuments:
                 "id": id, "text": generated.text, "source": self._source.name,
                 "domain": self._source.domain, "licence": self._source.licence, "path": name,
                 "language": generated.language, "split": "train",
-                "sha256": text_sha256(generated.text), "record": generated.record, "language_score": None,
-                "bytes_sha256": text_sha256(generated.text),
+                "sha256": text_sha256(generated.text), "record": generated.record,
+                "language_score": None, "bytes_sha256": text_sha256(generated.text),
                 "transforms": [f"augment:templates={generated.sentences}"],
                 "scores": [("augmented", 1.0)], "cluster": None}

@@ -50,7 +50,8 @@ def finished(output: str, kind: str, inputs: Mapping[str, Any]) -> dict[str, Any
             path = FileSystems.join(output, name)
             if FileSystems.exists(path) and not _is_marked(output, kind):
                 raise ConfigError(f"--output: {path} exists without a {DESCRIPTION}, so this "
-                                  "command did not write it; choose another --output or move it away")
+                                  "command did not write it; choose another --output or move it "
+                                  "away")
         return None
     description = _description(path, "--output", {})
     if description["kind"] != kind:

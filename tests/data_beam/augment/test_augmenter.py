@@ -91,7 +91,8 @@ def test_dictionaries_in_both_formats(tmp_path):
     ("a.tsv", "heart\ta\n\nHeart\tb\n", "line 3: 'Heart' is given twice"),
     ("a.tsv", "# nothing\n", "contains no term"), ("a.txt", "x", "must end in .tsv or .json"),
     ("a.json", "[", "is not valid JSON"), ("a.json", "[]", "must contain an object"),
-    ("a.json", '{"a": "b"}', "'a' must have a list of strings"), ("a.json", "{}", "contains no term"),
+    ("a.json", '{"a": "b"}', "'a' must have a list of strings"),
+    ("a.json", "{}", "contains no term"),
     ("a.tsv", None, "cannot be read"), ("a.tsv", b"\xff\t\xfe", "is not UTF-8"),
 ])
 def test_an_invalid_dictionary_raises_at_start(tmp_path, name, content, message):
@@ -132,7 +133,8 @@ def test_copies_are_marked_and_have_their_own_ids(dictionary):
             k: v for k, v in row.items() if k not in changed}
     assert [(p.id, p.characters) for p in augmenter.planned(original)] == [
         (copy["id"], len(copy["text"])) for copy in rows]
-    assert augment(Augmenter(AugmentConfig(synonyms=dictionary, synonym_copies=3)), original) == rows
+    again = Augmenter(AugmentConfig(synonyms=dictionary, synonym_copies=3))
+    assert augment(again, original) == rows
 
 
 def test_code_and_texts_without_terms_are_not_augmented(dictionary):
@@ -220,7 +222,8 @@ def test_rows_of_templates(tmp_path):
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({"templates": {"en": ["{drugs} is"]}}, "names a field that is not in fields; did you mean 'drug'?"),
+    ({"templates": {"en": ["{drugs} is"]}},
+     "names a field that is not in fields; did you mean 'drug'?"),
     ({"templates": {"en": ["no field"]}}, "has no {field}"),
     ({"templates": {"en": []}}, "must give a list of sentences"), ({"templates": []}, "must give"),
     ({"records": []}, "records must be a list of objects"),
@@ -231,7 +234,8 @@ def test_rows_of_templates(tmp_path):
     ({"records": [{"drug": "a", "dose": True}]}, "record 1: dose must be a number"),
     ({"records": [{"drug": ""}]}, "record 1: drug must be a text"),
     ({"records": [{"dose": 5}]}, "record 1: lacks fields of every template"),
-    ({"fields": {"drug": "string"}}, "text, number or list"), ({"more": 1}, "must contain an object"),
+    ({"fields": {"drug": "string"}}, "text, number or list"),
+    ({"more": 1}, "must contain an object"),
 ])
 def test_an_invalid_table_raises_at_start(tmp_path, changes, message):
     with pytest.raises(ConfigError) as caught:

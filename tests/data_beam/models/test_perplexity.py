@@ -118,7 +118,8 @@ def test_reasons_and_details(models):
     assert outcome.reason == "perplexity too high"
     assert outcome.detail.startswith(f"{value:.1f}, more than {value * 0.99:.1f} (the limit of the "
                                      "recipe); unlikeliest: ")
-    assert isinstance(perplexity_filter(models, max_perplexity=value * 1.01)(document(text)), Document)
+    outcome = perplexity_filter(models, max_perplexity=value * 1.01)(document(text))
+    assert isinstance(outcome, Document)
     nonsense = "话说天下大势，分久必合，合久必分。\n龘靐齉爩麤龗灪厵爨癵籱饢驫鲡鹂鸾"
     outcome = perplexity_filter(models, max_percentile=50)(document(nonsense))
     assert isinstance(outcome, Dropped) and "龘靐齉爩" in outcome.detail

@@ -111,7 +111,8 @@ def test_toxicity_is_the_share_of_characters_and_is_stored_as_a_score():
     assert (outcome.stage, outcome.reason) == ("safety", "toxic")
     assert outcome.detail.startswith("1.000, more than 0.5 (1.49% of the characters in "
                                      "keywords): '今天天气很好，六合彩开奖。")
-    kept = safety_filter(default_keywords=True, keyword_saturation=0.01, max_toxicity=1.0)(document(text))
+    kept = safety_filter(default_keywords=True, keyword_saturation=0.01, max_toxicity=1.0)(
+        document(text))
     assert isinstance(kept, Document) and kept.scores["toxicity"] == 1
 
 

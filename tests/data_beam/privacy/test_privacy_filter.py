@@ -57,7 +57,8 @@ def test_parts_of_items_are_masked_in_quotes():
                 shown = privacy_filter().masked_quote(quote, text)
                 assert shown.startswith("0.25, limit 0.2 '") and shown.endswith("…'")
                 assert not any(whole[i:i + 5] in shown for i in range(len(whole) - 4)), quote
-    assert privacy_filter().masked_quote("0.25 '他的身份证号码是'", text) == "0.25 '他的身份证号码是'"
+    harmless = "0.25 '他的身份证号码是'"
+    assert privacy_filter().masked_quote(harmless, text) == harmless
     kept = f"'{item[:12]}'"
     assert privacy_filter(resident_id="keep").masked_quote(kept, text) == kept
 
@@ -170,7 +171,8 @@ def recogniser(tmp_path, monkeypatch) -> Iterator[str]:
 
 
 def test_names_from_a_users_function(recogniser):
-    outcome = privacy_filter(name_recogniser=f"{recogniser}:people")(document("张伟和张伟的邮箱a@b.com"))
+    apply = privacy_filter(name_recogniser=f"{recogniser}:people")
+    outcome = apply(document("张伟和张伟的邮箱a@b.com"))
     assert isinstance(outcome, Document)
     assert outcome.text == "[NAME]和[NAME]的邮箱[EMAIL]"
     assert outcome.scores == {"pii/email": 1.0, "pii/name": 2.0}
@@ -186,7 +188,8 @@ def test_a_failing_recogniser_gives_a_dead_letter(recogniser):
         f"RuntimeError: config.privacy.name_recogniser: '{recogniser}:fails_on_tea' raised "
         "RuntimeError: no model for tea")
     assert isinstance(apply(document("水")), Document)
-    [(_, outcome)] = judge(document("茶"), [privacy_filter(name_recogniser=f"{recogniser}:exits_on_tea")])
+    apply = privacy_filter(name_recogniser=f"{recogniser}:exits_on_tea")
+    [(_, outcome)] = judge(document("茶"), [apply])
     assert isinstance(outcome, DeadLetter) and "raised SystemExit: 3" in outcome.detail
 
 
