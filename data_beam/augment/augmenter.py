@@ -178,4 +178,4 @@ class TemplateDocuments:
                 "sha256": text_sha256(generated.text), "record": generated.record,
                 "language_score": None, "bytes_sha256": text_sha256(generated.text),
                 "transforms": [f"augment:templates={generated.sentences}"],
-                "scores": [("augmented", 1.0)], "cluster": None}
+                "scores": [("augmented", 1.0)], "cluster": None, "url": None, "offset": None}
