@@ -29,7 +29,6 @@ from maxlm.config import (
     ConfigError,
     Parser,
     RunFailure,
-    describe,
     local_path,
     resolve_config,
     run_command,
