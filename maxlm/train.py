@@ -48,6 +48,7 @@ from maxlm.training import step as steps
 from maxlm.training.checkpoint_reader import Meta
 from maxlm.training.checkpoints import Checkpointer
 from maxlm.training.faults import naming_full_disk, naming_no_memory
+from maxlm.training.memory import refuse_too_large
 from maxlm.training.resume import refuse_other_run, start_notes
 from maxlm.training.runs import sole_user, stored_config, write_run_files
 from maxlm.training.schedule import resolve_schedule
@@ -83,10 +84,6 @@ def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
 
 
 
-LESS_MEMORY = ("raise run.accumulation_steps, set model.remat to full, or split the model over "
-               "more devices (parallel.fsdp, parallel.tensor)")
-
-
 def main(argv: Sequence[str]) -> int:
     arguments, config = parse_arguments(argv)
     workdir = arguments.workdir
@@ -98,9 +95,8 @@ def main(argv: Sequence[str]) -> int:
         if arguments.compilation_cache:
             jax.config.update("jax_compilation_cache_dir", arguments.compilation_cache)
             jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
-        for context in (naming_full_disk(workdir), naming_no_memory(LESS_MEMORY),
-                        sole_user(workdir)):
-            stack.enter_context(context)
+        stack.enter_context(naming_full_disk(workdir))
+        stack.enter_context(sole_user(workdir))
         checkpointer = stack.enter_context(Checkpointer(workdir, config.checkpoint))
         return train(config, workdir, checkpointer, signals, stack, arguments.new_evaluation_set)
 
@@ -136,6 +132,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
     # -- mesh and data -----------------------------------------------------------------------
     mesh = make_mesh(config.parallel)
     placement = BatchPlacement(mesh, config.data.batch_size, config.run.accumulation_steps)
+    stack.enter_context(naming_no_memory(refuse_too_large(config, mesh)))
     plan = Plan.build(config.data, config.run.seed, steps=config.run.steps)
     if plan.vocab_size > config.model.vocab_size:
         raise ConfigError(f"config.model.vocab_size: {config.model.vocab_size} is less than the "

@@ -14,8 +14,7 @@ from data_beam.augment import synonyms
 from data_beam.augment.back_translation import MAX_RATIO, BackTranslation
 from data_beam.augment.templates import Generated, generate
 from data_beam.base.records import DeadLetter, Document, text_sha256
-from data_beam.config import SourceConfig
-from data_beam.config.augment import AugmentConfig
+from data_beam.config import AugmentConfig, SourceConfig
 from data_beam.sinks.documents import corpus_row
 
 BUCKETS = 4096

@@ -13,9 +13,11 @@ import dataclasses
 
 import numpy as np
 
+from data_beam.base.characters import fold_width
+from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
 from data_beam.config import QualityConfig
-from data_beam.models.folder import Folder
+from data_beam.models.folder import Folder, description_path
 from data_beam.models.hashed_ngrams import HashedNgrams
 from maxlm.config.schema import ConfigError
 
@@ -102,20 +104,30 @@ class TextClassifier:
         return self._model.score(*self._ngrams(text))
 
 
-class QualityFilter:
+class QualityFilter(Filter):
     """Scores a document from 0 to 5 and drops it under a threshold: `quality too low`."""
 
-    stage = "quality"
+    name = "quality"
+    section = "quality"
+    libraries = ("xxhash",)
+
+    @classmethod
+    def is_enabled(cls, config: QualityConfig) -> bool:
+        return bool(config.model)
+
+    @classmethod
+    def files(cls, config: QualityConfig) -> list[tuple[str, str]]:
+        return [("config.quality.model", description_path(config.model))]
 
     def __init__(self, config: QualityConfig):
-        self._config = config
+        super().__init__(config)
         self._classify = TextClassifier(config.model, "quality", "config.quality.model")
 
     def __call__(self, document: Document) -> Document | Dropped:
         if document.is_code:
             return document
-        score = self._classify(document.text)
+        score = self._classify(fold_width(document.text))
         if score < self._config.min_score:
-            return Dropped(document.origin, self.stage, "quality too low",
+            return Dropped(document.origin, self.name, "quality too low",
                            f"{score:.2f}, less than {self._config.min_score:g}")
         return document.with_scores(quality=score)

@@ -32,6 +32,11 @@ _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{32}")
 _SHAPE = {"kind": str, "inputs": dict, "files": {str: str}}
 
 
+def description_path(folder: str) -> str:
+    """The description of a model, which has the checksums of its other files."""
+    return FileSystems.join(folder, DESCRIPTION)
+
+
 def finished(output: str, kind: str, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
     """The description of the model in a folder if it was trained from these inputs; None without a
     model.

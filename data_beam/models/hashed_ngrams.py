@@ -11,10 +11,10 @@ import re
 import numpy as np
 import xxhash
 
+from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
 from data_beam.base.hashing import MIX_MULTIPLIERS
 
-_UNSPACED = ("\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-             "\U00020000-\U0003ffff")
+_UNSPACED = HIRAGANA_KATAKANA + HAN
 _TOKENS = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+|[^\\w\\s]|\\n")
 _CACHED = 2**18
 _MULTIPLIER, _SECOND_MULTIPLIER = map(np.uint64, MIX_MULTIPLIERS)

@@ -13,9 +13,10 @@ from typing import Any
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
+from data_beam.base.characters import HAN, fold_width
 from maxlm.config.schema import ConfigError
 
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_HAN = re.compile(f"[{HAN}]")
 _HARMLESS = "!"
 _COMMENT = "#"
 _MAX_LENGTH = 200
@@ -54,7 +55,7 @@ class Keywords:
     """
 
     def __init__(self, entries: Iterable[str]):
-        words = {" ".join(entry.lower().split()) for entry in entries}
+        words = {" ".join(fold_width(entry).lower().split()) for entry in entries}
         self._harmless = {word[1:].strip() for word in words if word.startswith(_HARMLESS)}
         plain = {word for word in words if not word.startswith(_HARMLESS)} | self._harmless
         plain.discard("")

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from data_beam.base import user_function
+from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
-from data_beam.config.privacy import PrivacyConfig
+from data_beam.config import PrivacyConfig
 from data_beam.privacy.card import cards
 from data_beam.privacy.email import emails
 from data_beam.privacy.identity import passports, plates, resident_ids, ssns
@@ -59,7 +60,7 @@ def _replace(text: str, spans: list[Span]) -> str:
     return "".join(parts) + text[position:]
 
 
-class PrivacyFilter:
+class PrivacyFilter(Filter):
     """Replaces, counts, or drops for personal data.
 
     What is found is counted in `scores` by kind (`pii/email`), what is replaced noted in
@@ -73,10 +74,19 @@ class PrivacyFilter:
       ConfigError: `name_recogniser` cannot be loaded, or fails on a sentence.
     """
 
-    stage = "privacy"
+    name = "privacy"
+    section = "privacy"
+
+    @classmethod
+    def is_enabled(cls, config: PrivacyConfig) -> bool:
+        return config.enabled
+
+    @classmethod
+    def functions(cls, config: PrivacyConfig) -> list[str]:
+        return [config.name_recogniser] if config.name_recogniser else []
 
     def __init__(self, config: PrivacyConfig):
-        self._config = config
+        super().__init__(config)
         self._actions: dict[str, str] = {kind: getattr(config, kind) for kind in PLACEHOLDERS}
         self._recognise: Callable[[str], Any] | None = None
         if config.name_recogniser:
@@ -161,7 +171,7 @@ class PrivacyFilter:
                    if self._actions[kind] == "drop"}
         if sum(to_drop.values()) > self._config.drop_over:
             counts = ", ".join(f"{kind}={count}" for kind, count in to_drop.items())
-            return Dropped(document.origin, self.stage, "personal data",
+            return Dropped(document.origin, self.name, "personal data",
                            f"{counts}: {_excerpt(text, next(iter(to_drop)))!r}")
         document = document.with_scores(
             **{f"pii/{kind}": float(count) for kind, count in sorted(found.items())})

@@ -7,6 +7,7 @@ telephone number. Digits alone do not count.
 import re
 from collections.abc import Iterator
 
+from data_beam.base.characters import HAN
 from data_beam.privacy.spans import Span
 
 _LEFT = r"(?<![0-9_])(?<![0-9][.\-])"
@@ -57,7 +58,7 @@ _CUE = re.compile(
     r"(?: ?(?:no|nr|number|#))?\.? ?[:.#]?|(?:电话|手机|传真|热线|座机|联系方式|電話|手機|傳真)"
     r"(?:号码|号|號碼|號)?[是为為]?[:]?)[ \n\"']{0,3}[(+]?\Z", re.IGNORECASE)
 _CONTEXT = re.compile(
-    r"[\u3400-\u9fff]|(?<![A-Za-z])(?:tel|phone|telephone|mobile|cell|call|fax|whatsapp|contact|sms)",
+    rf"[{HAN}]|(?<![A-Za-z])(?:tel|phone|telephone|mobile|cell|call|fax|whatsapp|contact|sms)",
     re.IGNORECASE)
 _PHONE_WORD_BEFORE = re.compile(r"(?:\A|[^A-Za-z])(?:tel|phone|mobile|mob|cell|fax|qq|wechat|wx)\Z",
                     re.IGNORECASE)

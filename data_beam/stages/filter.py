@@ -1,4 +1,4 @@
-"""Stage `filter`: the rules that judge one document at a time."""
+"""Stage `filter`: the filters that judge one document at a time."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from data_beam.base.stage_context import (
     shard_numbers,
 )
 from data_beam.config import RecipeConfig
-from data_beam.filters.chain import judge, make_rules
+from data_beam.filters.chain import judge, make_filters
 from data_beam.privacy.filter import PrivacyFilter
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks.shards import rewrite
@@ -28,9 +28,9 @@ class FilterShard(beam.DoFn):
         self._recipe, self._paths = recipe, paths
 
     def setup(self) -> None:
-        self._rules = make_rules(self._recipe)
+        self._filters = make_filters(self._recipe)
         privacy = self._recipe.privacy
-        # A document may be dropped before the rule that would have replaced its personal data.
+        # A document may be dropped before the filter that would have replaced its personal data.
         self._privacy = PrivacyFilter(privacy) if privacy.enabled else None
         self._progress = WorkerProgress(self._paths.progress)
 
@@ -40,7 +40,7 @@ class FilterShard(beam.DoFn):
         self._progress.flush()
 
     def _judge(self, document: Document) -> Document | Dropped | DeadLetter:
-        *_, (_, outcome) = judge(document, self._rules)
+        *_, (_, outcome) = judge(document, self._filters)
         if isinstance(outcome, Document) or self._privacy is None:
             return outcome
         return dataclasses.replace(

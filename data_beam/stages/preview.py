@@ -4,11 +4,11 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from data_beam.base.filter import Filter
 from data_beam.base.records import DeadLetter, Document, Dropped, Record
 from data_beam.config import RecipeConfig
-from data_beam.decontaminate.filter import DecontaminateFilter
 from data_beam.extract.document import process
-from data_beam.filters.chain import Rule, judge, make_rules
+from data_beam.filters.chain import judge, make_filters
 from data_beam.readers.listing import File
 from data_beam.readers.read_file import read_file
 from data_beam.stages import stage_manifest, start
@@ -33,7 +33,7 @@ def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manife
     """
     beginning, rules = start.check(recipe, output, stages, replace)
     listing = beginning.listing
-    rules = rules or make_rules(recipe)
+    rules = rules or make_filters(recipe)
     print(_plan(recipe, beginning, rules, output, stages))
     print()
     decided: Counter[str] = Counter()
@@ -54,7 +54,7 @@ def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manife
         print(f"after {decides[-1]}, the last stage of this run")
 
 
-def _plan(recipe: RecipeConfig, beginning: start.Start, rules: Sequence[Rule],
+def _plan(recipe: RecipeConfig, beginning: start.Start, rules: Sequence[Filter],
           output: str, stages: Sequence[str]) -> str:
     lines = [f"plan for {output}", "  sources:"]
     for source in recipe.sources:
@@ -69,15 +69,14 @@ def _plan(recipe: RecipeConfig, beginning: start.Start, rules: Sequence[Rule],
     if beginning.replaces:
         lines.append("  the corpus of another recipe or other files that is there is replaced")
     lines.append("  stages:")
-    what = {"filter": ", ".join(rule.stage for rule in rules), "report": "report.html, report.json"}
+    what = {"filter": ", ".join(rule.name for rule in rules), "report": "report.html, report.json"}
     for stage in stage_manifest.STAGES:
         text = what.get(stage, ", ".join(stage_manifest.SECTIONS[stage]))
         note = " (done before)" if stage in beginning.done else \
             "" if stage in stages else " (not in this run)"
         lines.append(f"    {stage}{note}: {text}")
         if stage == "filter" and stage in stages:
-            lines += [f"      {note}" for rule in rules if isinstance(rule, DecontaminateFilter)
-                      for note in rule.notes()]
+            lines += [f"      {note}" for rule in rules for note in rule.notes()]
     lines.append(f"  {recipe.shards} shards of each kind of output")
     return "\n".join(lines)
 
@@ -102,7 +101,7 @@ def _records(recipe: RecipeConfig, listing: Sequence[File]
                 break
 
 
-def _preview(recipe: RecipeConfig, listing: Sequence[File], rules: list[Rule],
+def _preview(recipe: RecipeConfig, listing: Sequence[File], rules: list[Filter],
              seen: dict[str, str], stages: Sequence[str]
              ) -> Iterator[tuple[str, str, list[str]]]:
     """For each document its name, its end and the decision of each of the stages until then."""

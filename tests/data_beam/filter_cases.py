@@ -1,8 +1,9 @@
 """Rule sets on one text, for tests."""
 
+from data_beam.filters.rule_sets import make_rule_sets
+
 from data_beam.base.records import Document, Dropped, Origin
 from data_beam.config import FilterConfig
-from data_beam.filters.rule_sets import make_rule_sets
 
 
 def document(text, language="en"):

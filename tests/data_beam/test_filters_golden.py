@@ -10,10 +10,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from data_beam.filters.marks import SENTENCE_ENDS
 
 from data_beam.base.records import Document, Dropped
 from data_beam.config import rule_sets as tables
-from data_beam.filters.marks import SENTENCE_ENDS
 from tests.data_beam.filter_cases import outcome, reason
 
 STOP = ["the", "be", "to", "of", "and", "that", "have", "with"]

@@ -4,17 +4,17 @@ import dataclasses
 import re
 
 import pytest
+from data_beam.filters.rule_sets import NAMES, make_rule_sets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_beam.base.records import Document, Dropped
 from data_beam.config import FilterConfig, RecipeConfig, SourceConfig
 from data_beam.config import rule_sets as tables
+from data_beam.config.checks import LANGUAGES
 from data_beam.config.filters import RULE_SETS
-from data_beam.config.languages import LANGUAGES
 from data_beam.config.sources import InputConfig
 from data_beam.filters.chain import judge, make_rules
-from data_beam.filters.rule_sets import NAMES, make_rule_sets
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.filter_cases import document, outcome, reason
 

@@ -7,13 +7,13 @@ import string
 from collections import Counter
 
 import pytest
+from data_beam.filters.words import chinese_words
 
 from data_beam.base.records import Document, Dropped
 from data_beam.config import FilterConfig
 from data_beam.config import rule_sets as tables
 from data_beam.filters import nemo
 from data_beam.filters.roots import stop_words
-from data_beam.filters.words import chinese_words
 from tests.data_beam.filter_cases import document, outcome, reason
 
 

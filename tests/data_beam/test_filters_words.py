@@ -5,13 +5,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from data_beam.filters.marks import LINE_ENDS, PUNCTUATION, SENTENCE_ENDS
 from data_beam.filters.ngrams import WordNgrams, character_hashes, repeated
 from data_beam.filters.views import View, Views, count_sentences, excerpt, is_punctuation
 from data_beam.filters.words import chinese_words, spaced_words
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 
 @pytest.mark.parametrize("text, words", [

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data_beam.base.records import Document, Dropped, Origin, text_sha256
-from data_beam.config.licence import LicenceConfig
+from data_beam.config import LicenceConfig
 from data_beam.filters import spdx
 from data_beam.filters.licence import Allowed, LicenceFilter
 from maxlm.config.schema import ConfigError, build

@@ -160,8 +160,8 @@ def test_every_document_has_the_end_it_should(made):
     assert pages["readme.md"]["licence"] == "MIT" and pages["a.txt"]["licence"] == "CC-BY-4.0"
     assert pages["mojibake.txt"]["text"].endswith("schön")
     assert pages["mojibake.txt"]["transforms"] == ["mojibake"]
-    rows = [r for r in documents if r["source"] == "rows" and r["path"].startswith("https")]
-    assert {r["path"] for r in rows} == {f"https://e.org/{i}" for i in range(300)}
+    rows = [r for r in documents if r["source"] == "rows" and r["url"].startswith("https")]
+    assert {r["url"] for r in rows} == {f"https://e.org/{i}" for i in range(300)}
     code, = (r for r in documents if r["source"] == "code")
     assert (code["language"], code["language_score"], code["domain"]) == ("python", None, "code")
     assert code["text"].startswith("def f(x):\n\treturn '，'\n")

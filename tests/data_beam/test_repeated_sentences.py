@@ -1,6 +1,7 @@
 """Chapter endings with addresses and numbers: where a sentence ends, and what removal leaves."""
 
 import pytest
+from data_beam.filters.rule_sets import make_rule_sets
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,7 +9,6 @@ from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import rule_sets as tables
 from data_beam.config.filters import FilterConfig
 from data_beam.filters import repeated_sentences
-from data_beam.filters.rule_sets import make_rule_sets
 
 ENGLISH = [
     "Read more at www.example.com for the latest chapters of this book",

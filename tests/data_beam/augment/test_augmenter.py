@@ -21,8 +21,7 @@ from data_beam.augment.synonyms import Synonyms, load
 from data_beam.augment.templates import generate
 from data_beam.base.files import shard_of
 from data_beam.base.records import DeadLetter, Document, Origin, text_sha256
-from data_beam.config import InputConfig, SourceConfig
-from data_beam.config.augment import AugmentConfig
+from data_beam.config import AugmentConfig, InputConfig, SourceConfig
 from data_beam.sinks.documents import corpus_row
 from maxlm.config.schema import ConfigError, build
 

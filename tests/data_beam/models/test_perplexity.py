@@ -13,7 +13,7 @@ from data_beam import train_perplexity, train_tokenizer
 from data_beam.base.records import Document, Dropped, Origin
 from data_beam.config import PerplexityConfig, PerplexityModelConfig, RecipeConfig, SourceConfig
 from data_beam.config.sources import InputConfig
-from data_beam.filters.chain import make_rules
+from data_beam.filters.chain import make_filters
 from data_beam.models.perplexity import PerplexityFilter, PerplexityModel
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.file_limits import file_size_limit
@@ -157,16 +157,16 @@ def test_every_text_gets_an_outcome(models, text, language):
 
 def test_a_recipe_enables_the_filter_and_checks_the_models(models, tmp_path):
     def filters(**fields):
-        return make_rules(RecipeConfig(
+        return make_filters(RecipeConfig(
             sources=(SourceConfig("a", "general", "MIT", (InputConfig("r", "*", "text"),)),),
             **fields))
 
     def perplexity(language, model):
         return PerplexityConfig((PerplexityModelConfig(language, str(model)),))
 
-    assert "perplexity" not in [each.stage for each in filters()]
+    assert "perplexity" not in [each.name for each in filters()]
     assert "perplexity" in [
-        each.stage for each in filters(perplexity=perplexity("zh", models / "zh"))]
+        each.name for each in filters(perplexity=perplexity("zh", models / "zh"))]
     field = r"config\.perplexity\.models\[0\]\."
     with pytest.raises(ConfigError, match=field + "model: .* does not exist"):
         filters(perplexity=perplexity("zh", tmp_path / "none"))

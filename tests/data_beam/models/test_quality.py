@@ -18,7 +18,7 @@ from data_beam import train_quality
 from data_beam.base.records import Document, Dropped
 from data_beam.config import QualityConfig, RecipeConfig, SourceConfig
 from data_beam.config.sources import InputConfig
-from data_beam.filters.chain import make_rules
+from data_beam.filters.chain import make_filters
 from data_beam.models.classifier import OrdinalModel, QualityFilter, TextClassifier
 from data_beam.models.classifier_training import agreement, kappa, train
 from data_beam.models.hashed_ngrams import HashedNgrams
@@ -274,12 +274,12 @@ def test_damaged_files_raise(tmp_path, content, message):
 
 def test_a_recipe_enables_the_filter_and_checks_the_model(model, tmp_path):
     def filters(**fields):
-        return make_rules(RecipeConfig(
+        return make_filters(RecipeConfig(
             sources=(SourceConfig("a", "general", "MIT", (InputConfig("r", "*", "text"),)),),
             quality=QualityConfig(**fields)))
 
-    assert "quality" not in [each.stage for each in filters()]
-    assert "quality" in [each.stage for each in filters(model=str(model))]
+    assert "quality" not in [each.name for each in filters()]
+    assert "quality" in [each.name for each in filters(model=str(model))]
     with pytest.raises(ConfigError, match=r"config\.quality\.model: .* does not exist"):
         filters(model=str(tmp_path / "none"))
     for name in ("model.json", "model.npz"):

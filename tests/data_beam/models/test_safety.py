@@ -11,10 +11,9 @@ from data_beam import train_quality
 from data_beam.base.records import Document, Dropped, Origin
 from data_beam.config import KeywordListConfig, RecipeConfig, SafetyConfig, SourceConfig
 from data_beam.config.sources import InputConfig
-from data_beam.filters.chain import make_rules, model_files
+from data_beam.filters.chain import loaded_files, make_filters
 from data_beam.models.classifier import TextClassifier
 from data_beam.models.keywords import DEFAULT_EN, DEFAULT_ZH, Keywords, read_list
-from data_beam.models.loaded_files import all_paths
 from data_beam.models.safety import SafetyFilter
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.models.documents import document
@@ -222,10 +221,10 @@ def recipe(**fields) -> RecipeConfig:
 
 
 def test_a_recipe_enables_the_filter_and_checks_the_model(model, tmp_path):
-    assert "safety" not in [each.stage for each in make_rules(recipe())]
-    assert make_rules(recipe(default_keywords=True))[-1].stage == "safety"
-    assert make_rules(recipe(model=str(model)))[-1].stage == "safety"
-    for check in (make_rules, model_files):
+    assert "safety" not in [each.name for each in make_filters(recipe())]
+    assert make_filters(recipe(default_keywords=True))[-1].name == "safety"
+    assert make_filters(recipe(model=str(model)))[-1].name == "safety"
+    for check in (make_filters, loaded_files):
         with pytest.raises(ConfigError, match=r"config\.safety\.model: .* does not exist"):
             check(recipe(model=str(tmp_path / "none")))
 
@@ -233,13 +232,13 @@ def test_a_recipe_enables_the_filter_and_checks_the_model(model, tmp_path):
 def test_model_and_keyword_files_are_part_of_the_runs_identity(model, tmp_path):
     (tmp_path / "list").write_text("word")
     found = recipe(model=str(model), keywords=(KeywordListConfig("*", str(tmp_path / "list")),))
-    assert all_paths(found) == [
+    assert SafetyFilter.files(found.safety) == [
         ("config.safety.model", str(model / "model.json")),
         ("config.safety.keywords[0].file", str(tmp_path / "list"))]
-    before = model_files(found)
+    before = loaded_files(found)
     (tmp_path / "list").write_text("another")
-    assert model_files(found) != before
-    assert all_paths(recipe()) == []
+    assert loaded_files(found) != before
+    assert SafetyFilter.files(recipe().safety) == []
 
 
 @settings(max_examples=80, deadline=None)

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import zlib
+from pathlib import Path
 
 import pytest
 import zstandard
@@ -10,24 +11,16 @@ import zstandard
 from data_beam.base.records import DeadLetter, Document, Dropped, Record
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
 from data_beam.extract.document import process
-from data_beam.readers.listing import list_files
-from data_beam.readers.read_file import read_file
+from tests.data_beam.readers import reading
+from tests.data_beam.readers.reading import outcomes
 from tests.data_beam.warc_files import members, record, response
 
 LIMIT = 2000
 
 
-def read(folder, data: bytes | None = None) -> list:
-    if data is not None:
-        (folder / "a.warc").write_bytes(data)
-    source = SourceConfig("s", "general", "CC0-1.0", (InputConfig(str(folder), "*", "warc"),))
-    return [item for file in list_files(RecipeConfig(sources=(source,)))
-            for item in read_file(file, source, LIMIT)]
-
-
-def ends(items) -> list[tuple]:
-    return [(type(item).__name__, item.origin.record,
-             item.text if isinstance(item, Record) else item.reason) for item in items]
+def read(folder: Path, data: bytes) -> list:
+    (folder / "a.warc").write_bytes(data)
+    return reading.read(folder, LIMIT, format="warc")
 
 
 PAGE = "<html><body><p>茶的历史 and more</p></body></html>"
@@ -56,7 +49,7 @@ def test_pages_and_texts_come_out_and_other_records_are_counted_or_no_documents(
             "zstd": lambda r: zstandard.compress(b"".join(r)),
             "one gzip": lambda r: gzip.compress(b"".join(r))}[form](records)
     items = read(tmp_path, data)
-    assert ends(items) == [
+    assert outcomes(items) == [
         ("Record", 3, PAGE), ("Dropped", 5, "http status"), ("Dropped", 6, "not html"),
         ("Record", 7, "纯文本"), ("Record", 8, PAGE), ("Dropped", 9, "not html"),
         ("DeadLetter", 10, "bad encoding"), ("DeadLetter", 11, "too large"),
@@ -65,6 +58,10 @@ def test_pages_and_texts_come_out_and_other_records_are_counted_or_no_documents(
         f"http://e.org/{number}" for number in (1, 4, 5, 9)]
     assert [item.format for item in items if isinstance(item, Record)] == [
         "html", "text", "html", "html"]
+    places = [sum(map(len, records[:n])) for n in range(14)] if form == "plain" else [
+        len(members(records[:n])) for n in range(14)] if form == "members" else [0] * 14
+    assert [item.offset for item in items if isinstance(item, Record)] == [
+        places[n] for n in (2, 6, 7, 12)]
     assert items[0].bytes_sha256 == hashlib.sha256(PAGE.encode()).hexdigest()
     assert items[1].detail == "404" and items[2].detail == "application/pdf"
 
@@ -75,7 +72,7 @@ def test_a_record_that_does_not_say_that_it_is_a_response_may_be_one(tmp_path):
     assert page.count(b"Content-Type") == 1
     none, = read(tmp_path, record("response", b"1 2 3"))
     assert (none.reason, none.detail) == ("not html", "no HTTP")
-    assert ends(read(tmp_path, page)) == [("Record", 1, PAGE)]
+    assert outcomes(read(tmp_path, page)) == [("Record", 1, PAGE)]
 
 
 @pytest.mark.parametrize("body, is_page", [
@@ -135,7 +132,7 @@ def test_transfer_and_content_encodings_are_undone(tmp_path, http, encode):
     ("Transfer-Encoding: chunked\r\n", b"5\r\nab", "invalid HTTP"),
 ])
 def test_bodies_that_cannot_be_had_are_dead_letters(tmp_path, http, body, reason):
-    assert ends(read(tmp_path, response(body, http=http) + response(PAGE.encode()))) == [
+    assert outcomes(read(tmp_path, response(body, http=http) + response(PAGE.encode()))) == [
         ("DeadLetter", 1, reason), ("Record", 2, PAGE)]
 
 
@@ -164,35 +161,100 @@ def test_a_file_cut_short_gives_its_good_records_and_is_named(tmp_path, compress
             assert "damaged" in rest[0].detail or rest[0].reason == "invalid WARC"
 
 
-def test_a_corrupt_member_costs_its_own_record(tmp_path):
+@pytest.mark.parametrize("harm", [
+    lambda part: part[:60] + b"\xff" * 30 + part[90:],
+    lambda part: part[:-6] + bytes([part[-6] ^ 1]) + part[-5:],
+    lambda part: part[:40] + bytes([part[40] ^ 85]) + part[41:]],
+    ids=["stretch", "checksum", "one byte"])
+@pytest.mark.parametrize("bad", [0, 7, 19])
+def test_a_corrupt_member_costs_its_own_record(tmp_path, harm, bad):
     parts = [gzip.compress(page) for page in PAGES]
-    parts[7] = parts[7][:60] + b"\xff" * 30 + parts[7][90:]
+    parts[bad] = harm(parts[bad])
     items = read(tmp_path, b"".join(parts))
     assert [item.url for item in items if isinstance(item, Record)] == [
-        f"http://e.org/{i}" for i in range(20) if i != 7]
+        f"http://e.org/{i}" for i in range(20) if i != bad]
     dead, = (item for item in items if isinstance(item, DeadLetter))
-    assert dead.reason == "corrupt gzip" and "the file is damaged" in dead.detail
+    assert (dead.reason, dead.origin.record) == ("corrupt gzip", bad + 1)
+
+
+def with_length(page: bytes, change: int) -> bytes:
+    """A record whose Content-Length is wrong by some bytes."""
+    head, block = page.split(b"\r\n\r\n", 1)
+    length = len(block) - 4
+    return head.replace(b"Content-Length: %d" % length,
+                        b"Content-Length: %d" % (length + change)) + b"\r\n\r\n" + block
+
+
+@pytest.mark.parametrize("compress", [members, b"".join, lambda r: gzip.compress(b"".join(r))],
+                         ids=["members", "plain", "one gzip"])
+@pytest.mark.parametrize("change", [
+    30, -30, 1, -1, 4, -4, 26, 150, -100, 400, 1000,
+    len(PAGES[4].split(b"\r\n\r\n")[0]) + 4])  # up to the end of the next record's header
+def test_a_wrong_length_is_found_out_and_no_record_is_lost(tmp_path, compress, change):
+    pages = [*PAGES[:3], with_length(PAGES[3], change), *PAGES[4:]]
+    items = read(tmp_path, compress(pages))
+    assert [item.url for item in items] == [f"http://e.org/{i}" for i in range(20)]
+    assert [item.text.rstrip("\r\n") for item in items] == [
+        item.text for item in read(tmp_path, b"".join(PAGES))]
+    assert [i for i, item in enumerate(items) if "warc:wrong_length" in item.transforms] == (
+        [3] if change not in (1, 4) else [])  # one that takes in line ends does no harm
+
+
+@pytest.mark.parametrize("change", [30, -30, 10**9])
+@pytest.mark.parametrize("kind", ["request", "metadata", "response"])
+def test_a_wrong_length_of_other_records(tmp_path, kind, change):
+    """Of records that are no documents, and of those that are too large: the next is found."""
+    block = b"x" * (LIMIT + 70_000 if kind == "response" else 100)
+    bad = with_length(record(kind, block), change)
+    found = [item.url for item in read(tmp_path, PAGES[0] + bad + PAGES[1])
+             if isinstance(item, Record)]
+    if change < 10**9:
+        assert found == ["http://e.org/0", "http://e.org/1"]
+    else:  # more than is held in memory: the file is named as truncated
+        *_, last = read(tmp_path, PAGES[0] + bad + PAGES[1])
+        assert (last.reason, last.origin.record) == ("truncated WARC", None)
+
+
+def test_the_last_record_with_a_wrong_length(tmp_path):
+    first = outcomes(read(tmp_path, PAGES[0]))
+    short = outcomes(read(tmp_path, PAGES[0] + with_length(PAGES[1], -30)))
+    assert short == [*first, ("Record", 2, outcomes(read(tmp_path, PAGES[1]))[0][2])]
+    long = outcomes(read(tmp_path, PAGES[0] + with_length(PAGES[1], 30)))
+    assert long == [*first, ("DeadLetter", None, "truncated WARC")]
+    unknown = outcomes(read(tmp_path, PAGES[0] + with_length(PAGES[1], -30) + b"more"))
+    assert unknown == [*first, ("DeadLetter", 2, "invalid WARC")]
+
+
+def test_a_page_that_quotes_an_archive_is_whole(tmp_path):
+    quoted = b"<p>An archive:</p><pre>\r\n\r\nWARC/1.0\r\nWARC-Type: response\r\n\r\n</pre>"
+    pages = [response(quoted), PAGES[0]]
+    assert outcomes(read(tmp_path, b"".join(pages)))[0] == ("Record", 1, quoted.decode())
 
 
 def test_garbage_between_records_is_one_dead_letter(tmp_path):
     bad = PAGES[1].replace(b"Content-Length", b"Content-Size  ")
     data = PAGES[0] + bad + b"\r\ngarbage\r\n WARC/1.0\r\nmore\r\n" * 5 + PAGES[2]
-    assert ends(read(tmp_path, data)) == [
-        ("Record", 1, ends(read(tmp_path, PAGES[0]))[0][2]), ("DeadLetter", 2, "invalid WARC"),
-        ("Record", 3, ends(read(tmp_path, PAGES[2]))[0][2])]
+    assert outcomes(read(tmp_path, data)) == [
+        ("Record", 1, outcomes(read(tmp_path, PAGES[0]))[0][2]), ("DeadLetter", 2, "invalid WARC"),
+        ("Record", 3, outcomes(read(tmp_path, PAGES[2]))[0][2])]
 
 
-@pytest.mark.parametrize("data, end", [
+@pytest.mark.parametrize("data, outcome", [
     (b"no archive at all " * 10, ("DeadLetter", 1, "invalid WARC")),
-    (record("warcinfo", b"x"), ("Dropped", None, "empty file")),
+    (record("warcinfo", b"x"), ("Dropped", None, "no documents")),
+    (record("warcinfo", b"x") + record("Reponse", b"y") * 2, ("Dropped", None, "no documents")),
+    (members([record("revisit", b"y")]), ("Dropped", None, "no documents")),
+    (record("", b"y"), ("DeadLetter", 1, "invalid WARC")),
     (b"\r\n\r\n", ("Dropped", None, "empty file")),
     (b"WARC/1.0\r\n" + b"a: b\r\n" * 60_000, ("DeadLetter", 1, "invalid WARC")),
     (b"WARC/1.0\r\nContent-Length: 99999999999999999999\r\nWARC-Type: response\r\n\r\n",
      ("DeadLetter", None, "truncated WARC")),
     (b"WARC/1.0\r\nContent-Length: -1\r\n\r\n", ("DeadLetter", 1, "invalid WARC")),
 ])
-def test_files_without_documents(tmp_path, data, end):
-    assert ends(read(tmp_path, data)) == [end]
+def test_files_without_documents(tmp_path, data, outcome):
+    item, = read(tmp_path, data)
+    assert outcomes([item]) == [outcome]
+    assert b"Reponse" not in data or item.detail == "records: reponse 2, warcinfo 1"
 
 
 def test_a_page_becomes_a_document(tmp_path):

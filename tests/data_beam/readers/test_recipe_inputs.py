@@ -16,7 +16,7 @@ from data_beam.readers.read_file import read_file
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 
-RECIPE = Path(__file__).parents[2] / "configs/corpus/quickstart.py"
+RECIPE = Path(__file__).parents[3] / "configs/corpus/quickstart.py"
 PERMISSIVE = {"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "PSF-2.0", "ISC", "0BSD", "Zlib",
               "CC0-1.0"}
 

@@ -1,4 +1,4 @@
-"""Text to words: the unit of most published thresholds.
+"""Text to words and sentences: the units of most published thresholds.
 
 English (and other languages with spaces) is cut as spaCy's rule-based English tokenizer does, which
 datatrove uses, so that thresholds tuned there mean the same here: punctuation, contractions
@@ -13,8 +13,28 @@ by one pass of a regular expression.
 
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+from unicodedata import category
+
+SENTENCE_ENDS = frozenset(
+    ".!?。！？．｡﹒﹖﹗‼‽⁇⁈⁉"  # Latin and CJK
+    "\u0589\u061d\u061e\u061f\u06d4\u0700\u0701\u0702\u07f9"  # Armenian, Arabic, Syriac, N'Ko
+    "\u0964\u0965\u104a\u104b\u1362\u1367\u1368\u166e"  # Devanagari, Myanmar, Ethiopic, Canadian
+    "\u17d4\u17d5\u1803\u1809\u1944\u1945\u2e2e\u2e3c\ua4ff\ua60e\ua60f\ua6f3\ua6f7"
+    "\ua876\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d\uaa5e\uaa5f\uaaf0\uaaf1\uabeb")
+"""Characters with Unicode's property Sentence_Terminal, without those of historic scripts."""
+
+LINE_ENDS = {
+    "en": tuple(SENTENCE_ENDS),
+    "zh": (*SENTENCE_ENDS, "”", "’", "」", "』", "…", "；"),
+}
+"""What ends a line, by language. A Chinese sentence of speech ends with its closing quote."""
+
+PUNCTUATION = frozenset(string.punctuation) | SENTENCE_ENDS | frozenset(
+    "—”：％〈（━【「」，】；“《„’∶´–～«〉》）…►»、‘『』") | frozenset(
+    chr(code) for code in [*range(32), *range(127, 160)])
+"""A word made only of these counts as punctuation (datatrove's set, without its symbols)."""
 
 _LONG = 200
 """A longer run without spaces is no word; the rules of affixes would take quadratic time on it."""
@@ -248,4 +268,27 @@ def chinese_words(text: str) -> list[str]:
 
 
 WORDS: dict[str, Callable[[str], list[str]]] = {"en": spaced_words, "zh": chinese_words}
-"""How a text is cut into words, by the table it is judged with."""
+"""How a text is cut into words, by the language whose thresholds judge it."""
+
+
+def is_punctuation(word: str) -> bool:
+    """Whether a word is made only of punctuation."""
+    return word[0] in PUNCTUATION and PUNCTUATION.issuperset(word)
+
+
+def count_sentences(words: Iterable[str]) -> int:
+    """Sentences in a list of words: one begins at the start, and after closing marks.
+
+    A mark ends a sentence when it is a word of its own, so that the points of `e.g.` and `3.5` do
+    not; quotes and brackets after it belong to it (the rule of spaCy's sentencizer, as datatrove).
+    """
+    count = 0
+    ended = True
+    for word in words:
+        if word in SENTENCE_ENDS:
+            count = count or 1
+            ended = True
+        elif ended and (count == 0 or any(category(mark)[0] != "P" for mark in word)):
+            count += 1
+            ended = False
+    return count

@@ -1,6 +1,7 @@
-"""Files that are hard to list or must not be opened: none is lost without a word, none hangs."""
+"""Listing files: none is left out silently, and none that may hang is opened."""
 
 import contextlib
+import hashlib
 import json
 import os
 import socket
@@ -16,11 +17,12 @@ from data_beam.base import files
 from data_beam.base.records import Record
 from data_beam.config import EvaluationSetConfig, InputConfig, RecipeConfig, SourceConfig
 from data_beam.decontaminate import evaluation_sets
-from data_beam.readers.listing import list_files
+from data_beam.readers.listing import fingerprint, list_files
 from data_beam.readers.read_file import read_file
 from data_beam.readers.recipe_inputs import raw_folder
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
+from tests.data_beam.readers.reading import source
 
 PAGE = "<html><body><p>{} has a page with a sentence about tea, long enough.</p></body></html>"
 NOBODY = 65534
@@ -138,13 +140,13 @@ def test_links_to_nothing_and_things_that_are_no_files_are_dead_letters(tmp_path
             os.chdir(there)
     for format in ("text", "jsonl", "json", "parquet", "warc"):
         config = recipe(tmp_path, "**.txt", format=format)
-        ends = {}
+        found = {}
         for file in list_files(config):
             for item in read_file(file, config.sources[0], 1000):
                 if not isinstance(item, Record) and item.origin.path not in ("good.txt",
                                                                              "alias.txt"):
-                    ends[item.origin.path] = (type(item).__name__, item.reason, item.detail)
-        assert ends == {
+                    found[item.origin.path] = (type(item).__name__, item.reason, item.detail)
+        assert found == {
             "dangling.txt": ("DeadLetter", "unreadable file",
                              "a symbolic link: No such file or directory"),
             "loop.txt": ("DeadLetter", "unreadable file",
@@ -271,3 +273,97 @@ def test_a_pattern_is_walked_where_it_may_match(tmp_path):
         found = [entry.path[len(str(tmp_path)) + 1:]
                  for entry in files.match(str(tmp_path), pattern)]
         assert sorted(found) == sorted(expected), pattern
+
+
+def make_tree(root) -> None:
+    for name in ("b/two.py", "a/one.py", "a/tests/test_one.py", "a/readme.md"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+
+
+def test_listing_is_relative_sorted_and_cut_by_patterns(tmp_path):
+    make_tree(tmp_path)
+    config = source(tmp_path, "**.py", "python", exclude=("*/tests/*",), prefix="v1/")
+    files = list_files(RecipeConfig(sources=(config,)))
+    assert [file.path for file in files] == ["v1/a/one.py", "v1/b/two.py"]
+    assert [file.size for file in files] == [8, 8]
+
+
+def test_max_bytes_takes_files_by_the_hash_of_their_path(tmp_path):
+    make_tree(tmp_path)
+    names = ["a/one.py", "b/two.py", "a/readme.md"]
+    by_hash = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
+    sizes = {name: len(name) for name in names}
+    for count in (1, 2, 3):
+        limit = sum(sizes[name] for name in by_hash[:count])
+        config = SourceConfig("s", "code", "CC0-1.0", (
+            InputConfig(str(tmp_path), "**", "text", exclude=("*/tests/*",)),), max_bytes=limit)
+        files = list_files(RecipeConfig(sources=(config,)))
+        assert {file.path for file in files} == set(by_hash[:count])
+
+
+def test_mistakes_in_inputs_are_named(tmp_path):
+    make_tree(tmp_path)
+    with pytest.raises(ConfigError, match=r"source 's', input 0: no file matches .*/\*\.rs"):
+        list_files(RecipeConfig(sources=(source(tmp_path, "*.rs"),)))
+    twice = SourceConfig("s", "code", "CC0-1.0", (
+        InputConfig(str(tmp_path), "a/*.py", "python"),
+        InputConfig(str(tmp_path), "**.py", "docstrings")))
+    with pytest.raises(ConfigError, match=r"inputs 0 and 1 both have 'a/one.py'"):
+        list_files(RecipeConfig(sources=(twice,)))
+    small = SourceConfig("s", "code", "CC0-1.0", (
+        InputConfig(str(tmp_path), "**.py", "python"),), max_bytes=1)
+    with pytest.raises(ConfigError, match="max_bytes 1 is less"):
+        list_files(RecipeConfig(sources=(small,)))
+
+
+@pytest.mark.parametrize("name, words", [
+    ("nothing", "the folder .*nothing does not exist"),
+    ("nothing/below/", "the folder .*below/? does not exist"),
+    ("a/one.py", "the folder .*one.py is not a folder"),
+    ("a/one.py/below", "the folder .*below does not exist"),
+    ("dangling", "the folder .*dangling does not exist")])
+def test_a_folder_that_does_not_exist_is_called_that(tmp_path, name, words):
+    make_tree(tmp_path)
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(ConfigError, match="source 's', input 0: " + words):
+        list_files(RecipeConfig(sources=(source(f"{tmp_path}/{name}"),)))
+    with pytest.raises(ConfigError, match=words):
+        raw_folder(f"{tmp_path}/{name}")
+
+
+def test_a_folder_without_a_file_of_a_known_kind(tmp_path):
+    make_tree(tmp_path)
+    with pytest.raises(ConfigError, match=r"none of its files has one of the suffixes \.html, "):
+        raw_folder(str(tmp_path / "b"))
+
+
+def test_the_fingerprint_sees_a_changed_file(tmp_path):
+    make_tree(tmp_path)
+    recipe = RecipeConfig(sources=(source(tmp_path, "**.py", "python"),))
+    before = fingerprint(list_files(recipe))
+    assert fingerprint(list_files(recipe)) == before
+    os.utime(tmp_path / "a/one.py", (1, 1))
+    touched = fingerprint(list_files(recipe))
+    (tmp_path / "a/one.py").write_text("longer than before")
+    os.utime(tmp_path / "a/one.py", (1, 1))
+    assert len({before, touched, fingerprint(list_files(recipe))}) == 3
+
+
+def test_patterns_are_globs_and_roots_are_not(tmp_path):
+    for name in ("a.md", "docs/b.md", "docs/deep/c.md", "docs/d.txt", "[1].md"):
+        (tmp_path / "[r]" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "[r]" / name).write_text("x")
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "a.md").write_text("x")
+
+    def found(pattern: str) -> set[str]:
+        return set(paths(tmp_path / "[r]", pattern))
+
+    assert found("**.md") == {"a.md", "docs/b.md", "docs/deep/c.md", "[1].md"}
+    assert found("*.md") == {"a.md", "[1].md"}
+    assert found("docs/*.md") == {"docs/b.md"}
+    assert found("docs/b.md") == {"docs/b.md"}
+    assert found("[ab].md") == {"a.md"}
+    with pytest.raises(ConfigError, match="no file matches"):
+        found("docs")
