@@ -16,7 +16,7 @@ import dataclasses
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,13 @@ from maxlm.training.resume import refuse_other_run, start_notes
 from maxlm.training.runs import sole_user, stored_config, write_run_files
 from maxlm.training.schedule import resolve_schedule
 from maxlm.training.state import TrainState, abstract_state, init_state
+from maxlm.training.stop import AgreedStop, verify_stop
 
 
 def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
-    parser = Parser(prog="python -m maxlm.train", description=__doc__, fields=Config)
+    parser = Parser(
+        prog="python -m maxlm.train", description=__doc__,
+        epilog="Every field of the config can be set on the command line:\n" + describe(Config))
     parser.add_argument("--config", required=True, help="a config file, for example configs/7b.py")
     parser.add_argument("--workdir", required=True, help="directory of this run; made if missing")
     parser.add_argument(
@@ -64,14 +67,14 @@ def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
         help="directory in which compiled programs are kept for the next start; '' for none "
         "(default: %(default)s)")
     parser.add_argument(
-        "--new_evaluation_set", action="store_true",
-        help="resume although the texts that evaluations score have changed; metrics.jsonl says "
-        "from which step")
-    parser.add_argument(
         "--grace_seconds", type=float, default=25.0, metavar="SECONDS",
         help="SIGTERM and SIGHUP save a checkpoint and exit with status 75, at the latest after "
         "this time; keep it below what the scheduler grants before it kills: Kubernetes and Slurm "
         "30 s by default (default: %(default)s)")
+    parser.add_argument(
+        "--new_evaluation_set", action="store_true",
+        help="resume although the texts that evaluations score have changed; metrics.jsonl says "
+        "from which step")
     processes.add_arguments(parser)
     rest, overrides = split_overrides(argv)
     arguments = parser.parse_args(rest)
@@ -80,8 +83,6 @@ def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
     arguments.workdir = local_path(arguments.workdir, "--workdir")
     config = resolve_config(Config, arguments.config, overrides)
     return arguments, dataclasses.replace(config, data=config.data.with_absolute_paths())
-
-
 
 
 def main(argv: Sequence[str]) -> int:
@@ -99,23 +100,6 @@ def main(argv: Sequence[str]) -> int:
         stack.enter_context(sole_user(workdir))
         checkpointer = stack.enter_context(Checkpointer(workdir, config.checkpoint))
         return train(config, workdir, checkpointer, signals, stack, arguments.new_evaluation_set)
-
-
-def stopped(checkpointer: Checkpointer, step: int, start: int, signals: StopSignals,
-            report: Callable[[str], None]) -> int:
-    """Checks the checkpoint of a run that a signal stopped; returns the exit status.
-
-    Raises:
-      RunFailure: its files are not those that were written.
-    """
-    if step > start:
-        problem = processes.first_problem(checkpointer.reader.damage(step, *processes.place()))
-        if problem:
-            raise RunFailure(f"stopped after step {step}, but its checkpoint is damaged: {problem}")
-        report(f"stopped after step {step}, which is saved; the same command continues")
-    else:
-        report("stopped before a step was done; the same command continues")
-    return signals.status
 
 
 def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: StopSignals,
@@ -160,14 +144,11 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         start, state, tokens_seen, saved_plan = found[0], found[1], found[2].tokens, found[2].plan
         report(f"resuming after step {start} of {config.run.steps}" if start else
                f"starting from the weights in {workdir}")
-    begun = found and found[2].plan["hash"] is not None  # else weights to start from
-    schedule, change = resolve_schedule(
-        config, stored_config(found[2].config) if found and begun else None, start)
-    config = dataclasses.replace(config, schedule=schedule)
-    stop = processes.AgreedStop(signals.asked)
+    config, change = resolve_schedule(
+        config, stored_config(found[2].config) if found and saved_plan["hash"] else None, start)
+    stop = AgreedStop(signals.asked)
     evaluate_first = start == 0 or bool(stop.vote(
-        first_process and evaluation_missing(
-            config, start, workdir / "metrics.jsonl")))
+        first_process and evaluation_missing(config, start, workdir / "metrics.jsonl")))
     if start >= config.run.steps and not evaluate_first:
         report(f"nothing to do: the checkpoint of step {start} is at or past the last step "
                f"({config.run.steps}); to train on, raise --config.run.steps. The learning rate "
@@ -305,7 +286,8 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         save(done, state)
     checkpointer.close()
     if done < config.run.steps or cut_short:
-        return stopped(checkpointer, done, start, signals, report)
+        report(verify_stop(checkpointer, done, start))
+        return signals.status
     report(f"done: {config.run.steps} steps, {tokens_seen:,} tokens, "
            f"{duration(time.monotonic() - began)}; {workdir}")
     return 0

@@ -50,7 +50,7 @@ class BasicFilter(Filter):
 
     name = "filter"
     section = "filters"
-    highlights = {"short lines": short_lines}
+    highlights = (("short lines", short_lines),)
 
     def __call__(self, document: Document) -> Document | Dropped:
         failed = reason_to_drop(document.text, document.is_code, self._config)

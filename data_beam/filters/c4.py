@@ -148,7 +148,7 @@ class C4Filter(TextFilter):
             if any(phrase in folded for phrase in policies):
                 continue
             sentences += count_sentences(words if chinese else cut(line))
-            kept.append(original)
+            kept.append(original.rstrip() if limits.require_end_mark else original)
         if sentences < min_sentences:
             return failure("too few sentences", sentences, min_sentences)
         text = "\n".join(kept).strip()
@@ -162,6 +162,7 @@ class C4Filter(TextFilter):
         if self._config.end_marks == "paper":
             marks = LINE_ENDS["zh"] if chinese else _PAPER_MARKS[preset]
             return line.endswith((*marks, *more)) and not line.endswith("...")
+        line = line.rstrip()  # a space may stand before a citation
         after = _AFTER_END.search(line, max(len(line) - _LONGEST_END, 0))
         quotes = _CLOSING_QUOTES + (_SINGLE_QUOTES if chinese or preset == "datatrove" else "")
         if after and not set(quotes).isdisjoint(after[0]):

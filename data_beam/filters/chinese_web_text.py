@@ -53,7 +53,7 @@ class ChineseWebTextFilter(TextFilter):
     name = "chinese_web_text"
     settings = ChineseWebTextConfig
     libraries = (*TextFilter.libraries, "OpenCC")
-    highlights = {"short lines": short_lines}
+    highlights = (("short lines", short_lines),)
 
     def thresholds(self) -> dict[str, ChineseWebTextConfig]:
         if self._config.simplified_only:

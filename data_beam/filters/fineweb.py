@@ -71,7 +71,7 @@ class FineWebFilter(TextFilter):
 
     name = "fineweb"
     settings = FineWebConfig
-    highlights = {"short lines": short_lines}
+    highlights = (("short lines", short_lines),)
 
     def thresholds(self) -> Mapping[str, FineWebThresholds]:
         paper = self._config.preset == "paper"

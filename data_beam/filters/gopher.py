@@ -81,13 +81,13 @@ class GopherQualityFilter(TextFilter):
 
     name = "gopher_quality"
     settings = GopherQualityConfig
-    highlights = {
-        "bullet lines": r"^[ \t]*[•●◦‣·▪*\-][^\n]*",
-        "ellipsis lines": r"(?:…|\.\.\.+)$",
-        "ellipses": r"…|\.\.\.+",
-        "hashes": r"#",
-        "words without letters": r"[^\w\s]+|\b\d+\b",
-    }
+    highlights = (
+        ("bullet lines", r"^[ \t]*[•●◦‣·▪*\-][^\n]*"),
+        ("ellipsis lines", r"(?:…|\.\.\.+)$"),
+        ("ellipses", r"…|\.\.\.+"),
+        ("hashes", r"#"),
+        ("words without letters", r"[^\w\s]+|\b\d+\b"),
+    )
 
     def failures(self, view: View, limits: GopherQualityThresholds) -> Iterator[Failure | None]:
         total = len(view.words)

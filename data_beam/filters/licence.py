@@ -234,7 +234,7 @@ class Allowed:
                 else:
                     hint = suggestion(plain, [*identifiers().values(),
                                               *families().values()])
-                    hint = hint if hint.startswith("did you") else "see https://org/licenses"
+                    hint = hint if hint.startswith("did you") else "see https://spdx.org/licenses"
                 raise ConfigError(f"{field}[{index}]: {name!r} is no SPDX identifier; {hint}")
             # `GPL-2.0+` and other old identifiers are written as SPDX writes them today.
             today: Any = parse(known)

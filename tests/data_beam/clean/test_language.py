@@ -13,7 +13,7 @@ from data_beam.clean.language import LanguageFilter, cld2_share
 from data_beam.config import InputConfig, LanguageConfig, RecipeConfig, SourceConfig
 from data_beam.runners import beam_options
 from maxlm.config.schema import ConfigError, build
-from tests.data_beam.filter_cases import document
+from tests.data_beam.filters.cases import document
 
 TEXTS = {
     "en": "The committee will publish its report on the history of the city next week. ",

@@ -8,38 +8,14 @@ import re
 import string
 from collections import Counter
 
-import numpy as np
 import pytest
-from data_beam.filters.marks import SENTENCE_ENDS
 
+from data_beam import filters
 from data_beam.base.records import Document, Dropped
-from data_beam.config import rule_sets as tables
-from tests.data_beam.filter_cases import outcome, reason
+from data_beam.filters.segmentation import SENTENCE_ENDS
+from tests.data_beam.filters.cases import STOP, generated, outcome, reason
 
-STOP = ["the", "be", "to", "of", "and", "that", "have", "with"]
-ENGLISH = [*STOP, "house", "river", "stone", "because", "moderately", "extraordinarily", "sea", "a"]
 SEEDS = range(400)
-
-
-def generated(seed):
-    """A text of lines, of very different kinds by seed."""
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(3, len(ENGLISH) + 1))
-    vocabulary = [ENGLISH[i] for i in rng.permutation(len(ENGLISH))[:size]]
-    marks = [".", "#", "...", "-", "12", "!", ",", "•", "…", "{", "?"]
-    lines = []
-    for _ in range(int(rng.integers(1, 25))):
-        words = [vocabulary[i] for i in rng.integers(0, size, int(rng.integers(1, 25)))]
-        for at in rng.integers(0, len(words), int(rng.integers(0, 6))):
-            words[at] = marks[int(rng.integers(0, len(marks)))]
-        if rng.random() < 0.7:
-            words.append(str(rng.choice([".", "!", "...", "."])))
-        lines.append(" ".join(words))
-        if rng.random() < 0.25:
-            lines.append(lines[int(rng.integers(0, len(lines)))])
-        if rng.random() < 0.2:
-            lines.append("")
-    return "\n".join(lines)
 
 
 def naive_gopher_quality(text):
@@ -179,7 +155,7 @@ def naive_c4(text, preset):
     return ["\n".join(kept).strip()]
 
 
-def naive_fineweb(text):
+def naive_fineweb(text, paper=False):
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return "empty"
@@ -220,7 +196,7 @@ def test_gopher_repetition_on_generated_documents():
 
 
 def test_gopher_repetition_as_dolma_counts():
-    section = tables.GopherRepetitionConfig(counting="every")
+    section = filters.GopherRepetitionConfig(counting="every")
     expected = [naive_gopher_repetition_dolma(generated(seed)) for seed in SEEDS]
     assert [reason("gopher_repetition", generated(seed), gopher_repetition=section)
             for seed in SEEDS] == expected
@@ -231,7 +207,7 @@ def test_gopher_repetition_as_dolma_counts():
 
 @pytest.mark.parametrize("preset", ["tfds", "datatrove"])
 def test_c4_on_generated_documents(preset):
-    section = tables.C4Config(preset=preset)
+    section = filters.C4Config(preset=preset)
     expected = [naive_c4(generated(seed), preset) for seed in SEEDS]
     for seed, right in zip(SEEDS, expected, strict=True):
         result = outcome("c4", generated(seed), c4=section)
@@ -249,7 +225,7 @@ def test_fineweb_on_generated_documents():
 
 
 def test_fineweb_of_the_paper():
-    section = tables.FineWebConfig(preset="paper")
+    section = filters.FineWebConfig(preset="paper")
     expected = [naive_fineweb_paper(generated(seed)) for seed in SEEDS]
     assert [reason("fineweb", generated(seed), fineweb=section) for seed in SEEDS] == expected
     assert len(set(expected)) >= 4, Counter(expected)
@@ -274,6 +250,6 @@ def test_fineweb_of_the_paper():
 def test_at_the_thresholds_of_fineweb(text, reasons):
     """By datatrove's rules without the one on line feeds, and by the paper's."""
     for preset, expected in zip(("datatrove", "paper"), reasons, strict=True):
-        section = tables.FineWebConfig(preset=preset, en=tables.FineWebTable(
+        section = filters.FineWebConfig(preset=preset, en=filters.FineWebThresholds(
             max_newlines_per_word=None if preset == "datatrove" else 0.3))
         assert reason("fineweb", text, fineweb=section) == expected
