@@ -4,11 +4,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from data_beam.config.privacy import PrivacyConfig
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_beam.base.records import DeadLetter, Document, Dropped, Origin, text_sha256
+from data_beam.config import PrivacyConfig
 from data_beam.filters.chain import judge
 from data_beam.privacy.filter import PrivacyFilter, find
 from maxlm.config.schema import ConfigError, build
