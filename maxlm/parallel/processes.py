@@ -79,7 +79,7 @@ def _join(timeout: int, address: str | None = None, count: int | None = None,
         timer.cancel()
 
 
-def place() -> tuple[int, int]:
+def process_index_and_count() -> tuple[int, int]:
     """Which process this is, and how many there are; takes hold of no device to find out."""
     if not jax.distributed.is_initialized():
         return 0, 1
@@ -92,7 +92,7 @@ def first_problem(problem: str | None) -> str | None:
     Every process must call it, and at the same place: a process that stopped alone would leave the
     others waiting for it.
     """
-    if place()[1] == 1:
+    if process_index_and_count()[1] == 1:
         return problem
     text = np.zeros(4096, np.uint8)
     found = (problem or "").encode()[:len(text)]

@@ -45,6 +45,6 @@ class Progress:
               file=sys.stderr, flush=True)
 
 
-def say(line: str) -> None:
+def log(line: str) -> None:
     """One line to a person; standard output is kept for results."""
     print(line, file=sys.stderr, flush=True)
