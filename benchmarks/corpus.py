@@ -100,18 +100,20 @@ def read_texts(documents: Path, count: int) -> list[str]:
 
 def our_filters(texts: list[str], output: Path) -> float:
     """Processor seconds; writes the fate of each document."""
+    from data_beam.base.records import Document, Dropped, Origin
     from data_beam.config import FilterConfig
-    from data_beam.filters.rule_sets import make_rule_sets
-    from data_beam.records import Document, Dropped, Origin
+    from data_beam.filters import C4Config
+    from data_beam.filters.text_filter import TextFilter
 
-    rules = make_rule_sets(FilterConfig(rules=corpus_recipe.RULES))
+    config = FilterConfig(rules=corpus_recipe.RULES, c4=C4Config(end_marks="paper"))
+    filters = [TextFilter.by_name[name](config) for name in config.rules]
     fates: list[list[str] | None] = []
     start = time.process_time()
     for text in texts:
         outcome: Document | Dropped = Document(
             Origin("documents", ""), text, "", "", "", "en", 1.0, "", "", ())
-        for rule in rules:
-            outcome = rule(outcome)
+        for each in filters:
+            outcome = each(outcome)
             if isinstance(outcome, Dropped):
                 break
         fates.append([outcome.stage, outcome.reason] if isinstance(outcome, Dropped) else None)
@@ -122,8 +124,7 @@ def our_filters(texts: list[str], output: Path) -> float:
 
 def our_signatures(texts: list[str], output: Path) -> float:
     """Processor seconds."""
-    from data_beam.dedup.minhash import band_keys, signature
-    from data_beam.dedup.shingles import shingles
+    from data_beam.dedup.signatures import band_keys, shingles, signature
 
     bands, rows = corpus_recipe.BANDS, corpus_recipe.ROWS
     start = time.process_time()

@@ -22,9 +22,10 @@ from typing import Any
 import tokenizers
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
 from data_beam.export_tokenizer import write_tokenizer
-from data_beam.sinks import files, output_folder
-from data_beam.text_sample import joined, symbol_lines
+from data_beam.sinks import output_folder
+from data_beam.tokenizer.text_sample import joined, symbol_lines
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.huggingface_tokenizer import HuggingFaceTokenizer

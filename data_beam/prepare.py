@@ -21,13 +21,6 @@ Run it again and it does nothing; stop it and the next run goes on after the las
 stage whose settings changed since is done again, with those after it.
 """
 
-import sys
-
-from data_beam import fork_server
-
-if __name__ == "__main__":  # Before the imports below: those take as long as its own.
-    fork_server.start_early("data_beam.prepare", sys.argv)
-
 from maxlm.cli import interrupts
 
 if __name__ == "__main__":
@@ -38,18 +31,19 @@ from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam import beam_options, preview, progress
+from data_beam.base import files
 from data_beam.config import RecipeConfig
-from data_beam.sinks import files, manifest, output_folder
-from data_beam.stages import ledger
-from data_beam.stages.run import books, run_stage
+from data_beam.runners import beam_options, progress
+from data_beam.sinks import output_folder
+from data_beam.stages import corpus_manifest, preview, stage_manifest
+from data_beam.stages.run import manifest_dir, run_stage
 from data_beam.stages.start import COMMAND, OWN_FILES, check
-from maxlm.config import command_line, schema
+from maxlm.config import command_line
 from maxlm.config.schema import ConfigError, suggestion
 
 
 def prepare(recipe: RecipeConfig, output: str, options: Any,
-            stages: Sequence[str] = ledger.STAGES, keep_stages: bool = False,
+            stages: Sequence[str] = stage_manifest.STAGES, keep_stages: bool = False,
             replace: bool = False) -> dict[str, Any] | None:
     """Makes the corpus unless it is there.
 
@@ -80,11 +74,11 @@ def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[s
     if start.whole:
         _finish(output, keep_stages)
         print(f"{output} is whole and of this recipe: nothing to do")
-        result = manifest.read(output)
+        result = corpus_manifest.read(output)
         assert result is not None
         return result
     if start.replaces:
-        output_folder.reopen(output, COMMAND, OWN_FILES, manifest.NAME)
+        output_folder.reopen(output, COMMAND, OWN_FILES, corpus_manifest.NAME)
     kept = [f"stages/{stage}/" for stage in done]
     if "finish" in done:  # its files are those of the corpus itself
         kept += [entry["file"] for entry in done["finish"]["outputs"]]
@@ -94,19 +88,19 @@ def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[s
                                         lambda name: name.startswith(tuple(kept)))
         print(f"{len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
               f"{len(recipe.sources)} sources", *start.notes, sep="\n", flush=True)
-        for stage in ledger.STAGES:
+        for stage in stage_manifest.STAGES:
             if stage in done:
                 print(f"{stage}: done before", flush=True)
                 continue
             if stage not in stages:
                 break
             done[stage] = run_stage(stage, recipe, listing, output, temporary, done, options)
-            if stage == ledger.STAGES[-1]:
-                result = manifest.of_corpus(recipe, listing, done)
-                ledger.write(output, temporary, result)
+            if stage == stage_manifest.STAGES[-1]:
+                result = corpus_manifest.of_corpus(recipe, listing, done)
+                stage_manifest.write(output, temporary, result)
             else:
-                files.make_folder(books(output, stage))
-                ledger.write(books(output, stage), temporary,
+                files.make_folder(manifest_dir(output, stage))
+                stage_manifest.write(manifest_dir(output, stage), temporary,
                              {"stage": stage, "fingerprint": fingerprints[stage], **done[stage]})
     except Exception as error:
         full = files.disk_full(error)
@@ -131,27 +125,27 @@ def _finish(output: str, keep_stages: bool) -> None:
 def _stages(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     for name in names:
-        if name not in ledger.STAGES:
+        if name not in stage_manifest.STAGES:
             raise ConfigError(f"--stages: there is no stage {name!r}; "
-                              f"{suggestion(name, ledger.STAGES)}")
+                              f"{suggestion(name, stage_manifest.STAGES)}")
     if not names:
-        raise ConfigError(f"--stages: names none; the stages are {', '.join(ledger.STAGES)}")
-    first, last = (ledger.STAGES.index(names[i]) for i in (0, -1))
-    if names != ledger.STAGES[first:last + 1]:
+        raise ConfigError("--stages: names none; the stages are "
+                          f"{', '.join(stage_manifest.STAGES)}")
+    first, last = (stage_manifest.STAGES.index(names[i]) for i in (0, -1))
+    if names != stage_manifest.STAGES[first:last + 1]:
         raise ConfigError(f"--stages: {', '.join(names)} must follow each other in the order "
-                          f"{', '.join(ledger.STAGES)}")
+                          f"{', '.join(stage_manifest.STAGES)}")
     return names
 
 
 def main(argv: Sequence[str]) -> int:
     """The command; see the module's docstring."""
     parser = command_line.Parser(
-        prog="python -m data_beam.prepare", description=__doc__,
-        epilog=beam_options.HELP + "\n\nRecipe fields, in a file like "
-        "configs/corpus/quickstart.py or on the command line:\n" + schema.describe(RecipeConfig))
+        prog="python -m data_beam.prepare", description=__doc__, fields=RecipeConfig,
+        epilog=beam_options.HELP)
     parser.add_argument("--config", required=True, help="recipe file, configs/corpus/*.py")
     parser.add_argument("--output", required=True, help="folder of the corpus")
-    parser.add_argument("--stages", default=",".join(ledger.STAGES),
+    parser.add_argument("--stages", default=",".join(stage_manifest.STAGES),
                         help="the ones to run, in order; the corpus is whole after the last "
                         "(default: %(default)s)")
     parser.add_argument("--keep_stages", action="store_true",
@@ -165,7 +159,7 @@ def main(argv: Sequence[str]) -> int:
     words, overrides = command_line.split_overrides(argv)
     arguments, beam_words = parser.parse_known_args(words)
     recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)
-    options = beam_options.pipeline_options(beam_words)
+    options = beam_options.pipeline_options(beam_words, parser)
     stages = _stages(arguments.stages)
     if arguments.dry_run:
         preview.show(recipe, arguments.output, stages, arguments.replace)

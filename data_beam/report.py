@@ -21,12 +21,13 @@ from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam import beam_options
-from data_beam.corpus_files import find_documents
-from data_beam.progress import Progress
+from data_beam.base import files, json_files
+from data_beam.readers.corpus_files import find_documents
 from data_beam.reporting.make import HTML, JSON, make
-from data_beam.sinks import files, json_files, output_folder
-from data_beam.stages import ledger
+from data_beam.runners import beam_options
+from data_beam.runners.progress import Progress
+from data_beam.sinks import output_folder
+from data_beam.stages import stage_manifest
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import Tokenizer
@@ -50,7 +51,7 @@ def _manifest(corpus: str) -> dict[str, Any]:
     Raises:
       ConfigError: it is damaged, or of an older version.
     """
-    path = FileSystems.join(corpus, ledger.NAME)
+    path = FileSystems.join(corpus, stage_manifest.NAME)
     try:
         return json_files.read(path, _SHAPE)
     except json_files.NotThisKind as error:
@@ -99,7 +100,7 @@ def report(corpus: str, output: str | None, tokenizer: Tokenizer | None, options
             if output is None:
                 kept = [entry for entry in books["outputs"] if entry["file"] not in (HTML, JSON)]
                 books["outputs"] = sorted(kept + outputs, key=lambda entry: entry["file"])
-                ledger.write(corpus, temporary, books)
+                stage_manifest.write(corpus, temporary, books)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -111,7 +112,7 @@ def main(argv: Sequence[str]) -> int:
                         "tokenizer.json, or a folder with one of them; counts tokens by source")
     parser.add_argument("--output", help="folder of the report (the corpus itself)")
     arguments, beam_words = parser.parse_known_args(argv)
-    options = beam_options.pipeline_options(beam_words)
+    options = beam_options.pipeline_options(beam_words, parser)
     tokenizer = None if arguments.tokenizer is None else Tokenizer.load(
         arguments.tokenizer, "--tokenizer")
     report(arguments.corpus, arguments.output, tokenizer, options)

@@ -29,10 +29,12 @@ import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam import beam_options, tokenize_pipeline
-from data_beam.corpus_files import DAMAGED, CorpusFiles, find_documents
-from data_beam.progress import Progress
-from data_beam.sinks import array_record, files, output_folder
+from data_beam.base import files
+from data_beam.readers.corpus_files import DAMAGED, CorpusFiles, find_documents
+from data_beam.runners import beam_options
+from data_beam.runners.progress import Progress
+from data_beam.sinks import array_record, output_folder
+from data_beam.tokenizer import pipeline
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.corpus import (
@@ -151,7 +153,7 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
     failures = sorted((failure for report in reports for failure in report.get("failures", ())),
                       key=lambda failure: (failure["source"], failure["id"]))
     if failures:
-        wrong = [f for f in failures if f["reason"] == tokenize_pipeline.WRONG_TEXT]
+        wrong = [f for f in failures if f["reason"] == pipeline.WRONG_TEXT]
         if wrong:
             raise ConfigError(f"--corpus: {wrong[0]['file']} is damaged: document {wrong[0]['id']} "
                               f"of {wrong[0]['source']}: {wrong[0]['reason']} ({len(wrong)} such "
@@ -243,7 +245,7 @@ def _tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, 
         return manifests
     try:
         temporary = output_folder.begin(output, COMMAND, _OWN_FILES)
-        job = tokenize_pipeline.Job(output, temporary, tuple(tokenizer.files),
+        job = pipeline.Job(output, temporary, tuple(tokenizer.files),
                                     count_shards(found, shard_bytes), files.is_local(output))
         for folder in (*map(job.folder, ("reports", "parts", "progress")),
                        *(FileSystems.join(output, split) for split in SPLITS)):
@@ -253,7 +255,7 @@ def _tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, 
             files.write_atomically(FileSystems.join(output, name), temporary,
                                    lambda handle, content=content: handle.write(content))
         root = beam_options.make_pipeline(options)
-        tokenize_pipeline.build(root, job, found.files, tokenizer.vocab_size)
+        pipeline.build(root, job, found.files, tokenizer.vocab_size)
         shown = Progress("tokenize", Path(job.folder("progress")), "documents", found.rows) if (
             job.progress) else nullcontext()
         with shown:
@@ -292,7 +294,7 @@ def main(argv: Sequence[str]) -> int:
     if not 1 <= arguments.shard_bytes < math.inf:  # false for a nan
         raise ConfigError("--shard_bytes: must be a number of at least 1, got "
                           f"{arguments.shard_bytes:g}")
-    options = beam_options.pipeline_options(beam_words)
+    options = beam_options.pipeline_options(beam_words, parser)
     special = {name: token for name in ("bos_token", "eos_token", "pad_token")
                if (token := getattr(arguments, name)) is not None}
     tokenizer = Tokenizer.load(arguments.tokenizer, "--tokenizer", special=special)

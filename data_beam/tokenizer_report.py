@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from data_beam.corpus_files import find_documents
-from data_beam.fertility import fertility, table
-from data_beam.text_sample import sample_documents
+from data_beam.readers.corpus_files import find_documents
+from data_beam.tokenizer.fertility import fertility, table
+from data_beam.tokenizer.text_sample import sample_documents
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError, suggestion
 from maxlm.data.corpus import SPLITS
@@ -49,7 +49,7 @@ def report(corpus: str, paths: Sequence[str], split: str, sample_bytes: int) -> 
 
     Returns:
       {"split", "documents", "bytes", "tokenizers": {name: {"path", "kind", "vocab_size", "sha256",
-      "all", "sources", "domains", "languages"}}}, see `data_beam.fertility`.
+      "all", "sources", "domains", "languages"}}}, see `data_beam.tokenizer.fertility`.
     """
     if len(set(paths)) < len(paths):
         raise ConfigError("--compare: a tokenizer is given twice")

@@ -41,12 +41,13 @@ from typing import Any
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.corpus_files import find_documents
+from data_beam.base import files
 from data_beam.models import arpa, folder, samples
 from data_beam.models import perplexity as perplexities
 from data_beam.models.kneser_ney import FALLBACK_DISCOUNTS, estimate
 from data_beam.models.units import UNITS, Tokens, vocabulary_of
-from data_beam.sinks import files, output_folder
+from data_beam.readers.corpus_files import find_documents
+from data_beam.sinks import output_folder
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 

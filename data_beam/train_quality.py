@@ -33,10 +33,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from data_beam.models import agreement, examples, folder, ordinal_training
+from data_beam.base import files
+from data_beam.models import classifier_training, folder
 from data_beam.models.classifier import TASKS, Task
 from data_beam.models.hashed_ngrams import HashedNgrams
-from data_beam.sinks import files, output_folder
+from data_beam.sinks import output_folder
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 
@@ -84,8 +85,8 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
         another run writing it, a full disk.
     """
     with output_folder.exclusive(output) as path:
-        found = examples.read(flags["examples"], flags["text_field"], flags["label_field"],
-                              task.highest)
+        found = classifier_training.read_examples(
+            flags["examples"], flags["text_field"], flags["label_field"], task.highest)
         digest = hashlib.sha256(files.read_bytes(flags["examples"])).hexdigest()
         inputs = {**flags, "examples": digest}
         if folder.finished(path, task.kind, inputs) is not None:
@@ -106,15 +107,15 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
         progress = _Progress()
         started = time.monotonic()
         ngrams = HashedNgrams(flags["features"], flags["ngrams"])
-        model = ordinal_training.train(
+        model = classifier_training.train(
             _features(ngrams, train.texts, flags["features"], progress), train.labels, flags["l2"],
             lambda iteration, loss: progress(f"iteration {iteration}, loss {loss:.6g}"))
         print(f"trained in {time.monotonic() - started:.1f} s", flush=True)
         scores = np.array([model.score(*ngrams(text)) for text in held_out.texts])
         report = {
             "task": task.name, "labels": counts.tolist(), "trained_on": len(train),
-            "held_out": agreement.agreement(held_out.labels, scores, task.highest + 1,
-                                            flags["threshold"])}
+            "held_out": classifier_training.agreement(
+                held_out.labels, scores, task.highest + 1, flags["threshold"])}
         text = json.dumps(report, indent=1) + "\n"
         try:
             folder.write(

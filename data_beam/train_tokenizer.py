@@ -29,11 +29,12 @@ from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.corpus_files import find_documents
-from data_beam.fertility import fertility, table
-from data_beam.sinks import files, json_files, output_folder
-from data_beam.spm_training import TrainingError, train
-from data_beam.text_sample import (
+from data_beam.base import files, json_files
+from data_beam.readers.corpus_files import find_documents
+from data_beam.sinks import output_folder
+from data_beam.tokenizer.fertility import fertility, table
+from data_beam.tokenizer.sentencepiece_training import TrainingError, train
+from data_beam.tokenizer.text_sample import (
     bytes_by_source,
     han_share,
     joined,

@@ -9,16 +9,26 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# A folder may import from those in the same or a lower layer.
-LAYERS = [
-    {"cli"},
-    {"config"},
-    {"parallel", "precision", "kernels"},
-    {"models", "data"},
-    {"training", "telemetry", "interop"},
-    {"evals"},
-]
-LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
+# A folder may import from those in the same or a lower layer; no two import each other.
+LAYERS = {
+    "maxlm": [
+        {"cli"},
+        {"config"},
+        {"parallel", "precision", "kernels"},
+        {"models", "data"},
+        {"training", "telemetry", "interop"},
+        {"evals"},
+    ],
+    "data_beam": [
+        {"config"},
+        {"base", "runners"},
+        {"readers", "sinks", "clean"},
+        {"extract", "models", "privacy", "decontaminate", "dedup", "augment", "tokenizer"},
+        {"filters"},
+        {"reporting"},
+        {"stages"},
+    ],
+}
 
 
 def imports(file: Path) -> set[str]:
@@ -38,27 +48,43 @@ def test_maxlm_never_imports_data_beam():
         assert not packages & {"data_beam", "benchmarks"}, file
 
 
-def test_dependencies_point_one_way():
-    wrong = []
-    for file in (ROOT / "maxlm").rglob("*.py"):
-        parts = file.relative_to(ROOT / "maxlm").parts
+def folder_imports(package: str) -> set[tuple[str, str]]:
+    """(folder, what it imports of its own package): a folder, or a command at the root."""
+    found = set()
+    for file in (ROOT / package).rglob("*.py"):
+        parts = file.relative_to(ROOT / package).parts
         if len(parts) == 1:
             continue  # commands may import anything
         for name in imports(file):
             words = name.split(".")
-            if words[0] == "maxlm" and len(words) > 1 and words[1] in LEVEL:
-                if LEVEL[words[1]] > LEVEL[parts[0]]:
-                    wrong.append(f"{file.relative_to(ROOT)} imports {name}")
-            elif words[0] == "maxlm" and len(words) > 1 and words[1] in ("train", "evaluate",
-                                                                       "generate"):
-                wrong.append(f"{file.relative_to(ROOT)} imports the command {name}")
-    assert not wrong
+            if words[0] == package and len(words) > 1 and words[1] != parts[0]:
+                found.add((parts[0], words[1]))
+    return found
 
 
-def test_every_folder_of_maxlm_has_a_place_in_the_layers():
-    folders = {path.parent.name for path in (ROOT / "maxlm").glob("*/__init__.py")
+@pytest.mark.parametrize("package", LAYERS)
+def test_dependencies_point_one_way(package):
+    level = {folder: i for i, folders in enumerate(LAYERS[package]) for folder in folders}
+    edges = folder_imports(package)
+    commands = {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"}
+    assert not [edge for edge in edges if edge[1] in commands]
+    edges = {edge for edge in edges if edge[1] in level}
+    assert edges
+    assert not [edge for edge in edges if level[edge[1]] > level[edge[0]]]
+    assert not [edge for edge in edges if edge[::-1] in edges]
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_every_folder_has_a_place_in_the_layers(package):
+    folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")
                if len(list(path.parent.glob("*.py"))) > 1}
-    assert folders == set(LEVEL)
+    assert folders == set().union(*LAYERS[package])
+
+
+def test_the_root_of_data_beam_holds_commands_only():
+    for file in (ROOT / "data_beam").glob("*.py"):
+        if file.stem != "__init__":
+            assert 'if __name__ == "__main__":' in file.read_text(encoding="utf-8"), file
 
 
 def test_data_beam_shares_only_configuration_and_the_corpus_format():

@@ -92,7 +92,7 @@ def run(command: str, directory: Path = ROOT) -> subprocess.CompletedProcess:
 
 @functools.cache
 def help_of(module: str) -> str:
-    shown = run(f"python -m {module} --help")
+    shown = run(f"python -m {module} --help=all")
     assert shown.returncode == 0 and not shown.stderr, f"{module}: {shown.stderr}"
     return shown.stdout
 

@@ -17,8 +17,8 @@ from data_beam.config import (
     RecipeConfig,
     RepeatedTextConfig,
 )
-from data_beam.config.rule_sets import C4Config
-from data_beam.raw_folder import raw_folder
+from data_beam.filters import C4Config
+from data_beam.readers.recipe_inputs import raw_folder
 from maxlm.config.schema import to_config_dict
 
 

@@ -23,7 +23,7 @@ from data_beam.config import (
     PrivacyConfig,
     RecipeConfig,
 )
-from data_beam.raw_folder import raw_folder
+from data_beam.readers.recipe_inputs import raw_folder
 from maxlm.config.schema import to_config_dict
 
 

@@ -9,7 +9,7 @@ judged, each by its own thresholds; other languages are dropped.
 import ml_collections
 
 from data_beam.config import DedupConfig, FilterConfig, LanguageConfig, MinHashConfig, RecipeConfig
-from data_beam.raw_folder import raw_folder
+from data_beam.readers.recipe_inputs import raw_folder
 from maxlm.config.schema import to_config_dict
 
 

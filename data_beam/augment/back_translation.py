@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from data_beam import user_function
+from data_beam.base import user_function
 from maxlm.config.schema import ConfigError
 
 _PROBE = ["The weather is fine today.", "今天天气很好。"]

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import xxhash
 
-from data_beam.sinks import files
+from data_beam.base import files
+from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
 from maxlm.config.schema import ConfigError
 
-_WORD_CHARACTER = re.compile(r"[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_WORD_CHARACTER = re.compile(rf"[^\W_{HIRAGANA_KATAKANA}{HAN}]")
 """A letter or digit of a script that puts spaces between words."""
 
 

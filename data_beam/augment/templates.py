@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from data_beam.sinks import files
+from data_beam.base import files
 from maxlm.config.schema import ConfigError, suggestion
 
 _FIELD = re.compile(r"\{(\w+)\}")

@@ -10,8 +10,8 @@ from maxlm.config.schema import ConfigError, setting
 class MinHashConfig:
     """Near copies by the Jaccard similarity of their shingles, candidates by MinHash-LSH.
 
-    Two documents of similarity s meet in a bucket with probability 1 - (1 - s^rows)^bands; those
-    that meet are compared exactly, so a higher probability costs time but drops nothing wrongly.
+    Two documents of similarity s share a bucket with probability 1 - (1 - s^rows)^bands. Those that
+    do are compared exactly, so a higher probability costs time but drops nothing wrongly.
     """
 
     enabled: bool = setting(False, "drop near copies")
@@ -31,6 +31,13 @@ class MinHashConfig:
     split_similarity: float = setting(
         0.5, "kept documents, code too, at least this similar share a split; 1 joins none",
         above=0.0, maximum=1.0)
+    clustering: str = setting(
+        "star", "star: a document is dropped only as a copy of one that is kept; component: of all "
+        "documents that chains of copies link, one is kept (FineWeb)",
+        choices=("star", "component"))
+    containment: float = setting(
+        0.0, "a document is also a copy when a longer one holds at least this share of its "
+        "shingles, for example 0.6; 0 looks for none", minimum=0.0, maximum=1.0)
     code: bool = setting(False, "also source code, which otherwise is compared as a whole only")
 
     def check(self, path: str) -> None:
@@ -44,6 +51,10 @@ class MinHashConfig:
             raise ConfigError(
                 f"{path}.split_similarity: {self.split_similarity:g} is above the threshold "
                 f"{self.threshold:g}, over which documents are dropped; take a lower one, or 1")
+        if self.containment and self.clustering == "component":
+            raise ConfigError(
+                f"{path}.clustering: 'component' with containment would drop documents that only "
+                "quote the same text; take 'star', or leave containment at 0")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,27 +81,26 @@ class SimHashConfig:
 
 @dataclasses.dataclass(frozen=True)
 class RepeatedTextConfig:
-    """Lines or paragraphs that stand in many documents: all but the first lose them."""
+    """Lines or paragraphs in many documents, which are removed from all but the first."""
 
     enabled: bool = setting(False, "remove them")
     min_characters: int = setting(
-        40, "shorter ones are left alone, counted without surrounding whitespace", minimum=1)
+        40, "shorter ones are kept; surrounding whitespace does not count", minimum=1)
     max_documents: int = setting(
-        3, "documents in which the same text may stand; in more, the first keeps it", minimum=1)
+        3, "a text in more documents is kept only in the first", minimum=1)
 
 
 @dataclasses.dataclass(frozen=True)
 class DedupConfig:
-    """Copies. Documents with equal text are always reduced to one: the copy whose source is listed
-    first."""
+    """Copies. Of documents with equal text one is always kept: that of the source listed first."""
 
     minhash: MinHashConfig = setting(MinHashConfig(), "near copies")
     simhash: SimHashConfig = setting(SimHashConfig(), "more candidates for near copies")
     lines: RepeatedTextConfig = setting(RepeatedTextConfig(), "repeated lines")
     paragraphs: RepeatedTextConfig = setting(
-        RepeatedTextConfig(min_characters=100), "repeated paragraphs (parted by empty lines)")
+        RepeatedTextConfig(min_characters=100), "repeated paragraphs (separated by empty lines)")
     max_edges_one_worker: int = setting(
-        100_000_000, "with more pairs of copies than this, they are joined to clusters by all "
+        100_000_000, "with more pairs of copies than this, components are found by all "
         "workers in rounds instead of by one (24 bytes of memory a pair)", minimum=0)
     hot_bucket: int = setting(
         1000, "buckets of more documents are counted in the report", minimum=2)

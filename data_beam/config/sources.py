@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from data_beam.config.languages import check_languages
+from data_beam.config.checks import check_languages
 from maxlm.config.schema import ConfigError, setting
 
 FORMATS = ("text", "markdown", "html", "pdf", "epub", "jsonl", "json", "sqlite", "parquet", "warc",
@@ -71,6 +71,8 @@ class SourceConfig:
     domain: str = setting(dataclasses.MISSING, "general, domain, code or a name of your own")
     licence: str = setting(dataclasses.MISSING, "SPDX licence of the documents")
     inputs: tuple[InputConfig, ...] = setting(dataclasses.MISSING, "the files")
+    allow_unreadable: bool = setting(
+        False, "go on although no record of the source can be read")
     language: str = setting(
         "", "language of all its prose, where it is known; empty finds it out for each document")
     max_bytes: int = setting(

@@ -1,9 +1,10 @@
-"""What becomes of the documents of a cluster: one is kept, or all share a split.
+"""Which copies are kept, which are dropped, and which documents share a split.
 
     CORPUS/clusters/*.parquet      near copies: one row a document of a cluster, the kept one first
     CORPUS/clusters/_summary.json   how they were found, how many, the largest
 
-A cluster is in one file, by the hash of its id, which is that of the document that is kept.
+A cluster is a kept document and those dropped as its copies. It is in one file, by the hash of its
+id, which is that of the kept document.
 """
 
 import io
@@ -17,14 +18,14 @@ import pyarrow.parquet
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import TaggedOutput
 
-from data_beam.dedup import join, store
+from data_beam.base import files
+from data_beam.base.stage_context import Report, StagePaths
+from data_beam.dedup import components
 from data_beam.dedup.near_copies import Search
-from data_beam.dedup.shingles import jaccard
-from data_beam.dedup.survivor import survivor
-from data_beam.dedup.texts import write_decisions
-from data_beam.sinks import documents, files
-from data_beam.stages.context import Place, Report
-from data_beam.stages.shards import file_report
+from data_beam.dedup.signatures import compare
+from data_beam.dedup.store import Store, rank
+from data_beam.sinks import documents
+from data_beam.sinks.shards import file_report
 
 SCHEMA = pa.schema([
     ("cluster", pa.string()),
@@ -38,84 +39,130 @@ SCHEMA = pa.schema([
     ("kept", pa.bool_()),
 ])
 """cluster: id of the document kept. similarity: exact Jaccard similarity of the shingles to those
-of the document kept; below the threshold where others link the two."""
+of the document kept. It may be below the threshold with `clustering="component"`, where a chain of
+copies links the two, and with `containment`."""
 
-SUMMARY = "_summary.json"  # readers of Parquet folders pass names with _ by
+SUMMARY = "_summary.json"  # readers of Parquet folders skip names that begin with _
 LARGEST = 20
 """Clusters listed in the summary."""
 
 
-class KeepOne(beam.DoFn):
-    """File of clusters -> (shard, (id, decision)) of each document; (shard of the cluster, its
-    rows) to the output `rows`."""
+def stars(ranked: list[dict[str, Any]], store: Store, search: Search
+          ) -> list[list[tuple[dict[str, Any], float, float]]]:
+    """The documents of a component by the one that is kept of them.
 
-    def __init__(self, search: Search):
-        self._search = search
+    A document is kept unless it is a copy of one that is kept and ranks higher; then it goes to the
+    first of those. With `clustering="component"` only the first is kept.
+
+    Args:
+      ranked: rows of the store, sorted by `rank`.
+      store: has their shingles.
+      search: threshold, containment and clustering.
+
+    Returns:
+      By kept document, in order of rank: (row, similarity to the one kept, share of it that the one
+      kept holds), the one kept first.
+    """
+    near, threshold = search.minhash, search.threshold
+    everything = near.clustering == "component"
+    found: list[list[tuple[dict[str, Any], float, float]]] = []
+    for row in ranked:
+        for star in found:
+            sizes = sorted(store.size(each["node"]) for each in (star[0][0], row))
+            if sizes[0] < threshold * sizes[1] and not (everything or near.containment):
+                continue  # |A and B| / |A or B| is at most the smaller size divided by the larger
+            similarity, held = compare(store.shingles(star[0][0]["node"]),
+                                       store.shingles(row["node"]))
+            if everything or similarity >= threshold or 0 < near.containment <= held:
+                star.append((row, similarity, held))
+                break
+        else:
+            found.append([(row, *compare(*[store.shingles(row["node"])] * 2))])
+    return found
+
+
+class KeepOne(beam.DoFn):
+    """File of components -> (shard, (id, decision)) of each document; (shard of the cluster, its
+    rows) to the output `rows`.
+
+    The documents that are kept of one component share a split. Their edges are written to a file
+    for the next search, if there is one.
+
+    Args:
+      search: for copies.
+      after: for documents that must share a split.
+    """
+
+    def __init__(self, search: Search, after: Search | None):
+        self._search, self._after = search, after
 
     def process(self, path: str) -> Iterator[Any]:
-        search = self._search
-        shards = search.texts.place.shards
-        shelf = store.Store(search.folder("store"), search.offsets)
-        for nodes in join.read_clusters(path):
-            kept = survivor(map(shelf.member, nodes))
-            rows = []
-            for node in nodes:
-                row = shelf.row(node)
-                similarity = jaccard(shelf.shingles(kept.node), shelf.shingles(node))
-                rows.append({
-                    "cluster": kept.id, "similarity": similarity, "kept": node == kept.node,
-                    **{name: row[name] for name in (
-                        "id", "source", "path", "record", "characters", "quality")}})
-                yield files.shard_of(row["id"], shards), (row["id"], {
-                    "kept": node == kept.node, "cluster": kept.id,
-                    "detail": f"similarity {similarity:.3f} to {kept.id}, the longest of "
-                              f"{len(nodes)}"})
-            rows.sort(key=lambda row: (not row["kept"], row["id"]))
-            yield TaggedOutput("rows", (files.shard_of(kept.id, shards), rows))
-        shelf.close()
+        search, linked = self._search, []
+        shards = search.texts.paths.shards
+        store = search.store()
+        for nodes in components.read_components(path):
+            ranked = sorted(map(store.row, nodes), key=rank)
+            found = stars(ranked, store, search)
+            shared = {"split_key": ranked[0]["sha256"]} if len(found) > 1 else {}
+            for star in found:
+                kept = star[0][0]
+                cluster = kept["id"] if len(star) > 1 else ""
+                linked.append((ranked[0]["node"], kept["node"]))
+                rows = []
+                for row, similarity, held in star:
+                    part = ("" if similarity >= search.threshold or not search.minhash.containment
+                            else f"{held:.3f} of it is in that, ")
+                    rows.append({
+                        "cluster": cluster, "similarity": similarity, "kept": row is kept,
+                        **{name: row[name] for name in (
+                            "id", "source", "path", "record", "characters", "quality")}})
+                    yield files.shard_of(row["id"], shards), (row["id"], {
+                        "kept": row is kept, "cluster": cluster, **(shared if row is kept else {}),
+                        "detail": f"similarity {similarity:.3f} to {kept['id']}, {part}the longest "
+                                  f"of {len(star)}"})
+                if cluster:
+                    rows.sort(key=lambda row: (not row["kept"], row["id"]))
+                    yield TaggedOutput("rows", (files.shard_of(cluster, shards), rows))
+        store.close()
+        linked = [edge for edge in linked if edge[0] != edge[1]]
+        if linked and self._after:
+            components.write_edges(search.texts.paths, self._after.folder(
+                "edges", "linked-" + path.rpartition("/")[2]), linked)
 
 
 class ShareSplit(beam.DoFn):
-    """File of clusters -> (shard, (id, {"split_key": hash})) of each document: the hash of the text
-    of the one that would survive."""
+    """File of components -> (shard, (id, {"split_key": hash})) of each document: the hash of the
+    text of the one that ranks first."""
 
     def __init__(self, search: Search):
         self._search = search
 
     def process(self, path: str) -> Iterator[tuple[int, tuple[str, dict[str, Any]]]]:
-        search = self._search
-        shelf = store.Store(search.folder("store"), search.offsets)
-        for nodes in join.read_clusters(path):
-            key = shelf.row(survivor(map(shelf.member, nodes)).node)["sha256"]
-            for node in nodes:
-                id = shelf.row(node)["id"]
-                yield files.shard_of(id, search.texts.place.shards), (id, {"split_key": key})
-        shelf.close()
-
-
-class WriteDecisions(beam.DoFn):
-    """(shard, [(id, decision)]) -> the shard, once a file has the step's decisions on it."""
-
-    def __init__(self, place: Place, step: str):
-        self._place, self._step = place, step
-
-    def process(self, element: tuple[int, Iterable[tuple[str, Any]]]) -> Iterator[int]:
-        shard, decisions = element
-        write_decisions(self._place, self._step, shard, dict(decisions))
-        yield shard
+        store = self._search.store()
+        for nodes in components.read_components(path):
+            rows = [store.row(node) for node in nodes]
+            key = min(rows, key=rank)["sha256"]
+            for row in rows:
+                yield files.shard_of(row["id"], self._search.texts.paths.shards), (
+                    row["id"], {"split_key": key})
+        store.close()
 
 
 class WriteClusters(beam.DoFn):
     """(shard, {"rows": rows of clusters}) -> the report on the file, once it is written."""
 
-    def __init__(self, place: Place):
-        self._place = place
+    def __init__(self, paths: StagePaths):
+        self._paths = paths
 
     def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
         shard, groups = element
         rows = [row for rows in sorted(groups["rows"], key=lambda rows: rows[0]["cluster"])
                 for row in rows]
-        yield write(self._place, shard, rows)
+        path = path_of(self._paths.output, shard, self._paths.shards)
+        size, digest = _write(self._paths, path, lambda handle: documents.write_table(
+            handle, pa.Table.from_pylist(rows, SCHEMA)))
+        yield {**file_report(self._paths, path, size, digest, len(rows)),
+               "clusters": _largest(rows)}
 
 
 def path_of(folder: str, shard: int, shards: int) -> str:
@@ -124,32 +171,25 @@ def path_of(folder: str, shard: int, shards: int) -> str:
                             files.shard_name("clusters", shard, shards, "parquet"))
 
 
-def write(place: Place, shard: int, rows: list[dict[str, Any]]) -> Report:
-    """A shard of clusters, and its report."""
-    path = path_of(place.output, shard, place.shards)
-    files.make_folder(FileSystems.join(place.output, "clusters"))
-    size, digest = files.write_atomically(
-        path, place.temporary, lambda handle: documents.write_table(
-            handle, pa.Table.from_pylist(rows, SCHEMA)))
-    return {**file_report(place, path, size, digest, len(rows)), "clusters": _largest(rows)}
+def _write(paths: StagePaths, path: str, write: Any) -> tuple[int, str]:
+    files.make_folder(FileSystems.join(paths.output, "clusters"))
+    return files.write_atomically(path, paths.temporary, write)
 
 
-def hand_on(place: Place, shard: int) -> Iterator[Report]:
+def hand_on(paths: StagePaths, shard: int) -> Iterator[Report]:
     """Copies the shard of clusters of an earlier stage, and with the first the summary, to the
-    output of this one; nothing when near copies were not looked for."""
-    for folder in place.earlier:
-        paths = [path_of(folder, shard, place.shards)]
+    output of this one; nothing when near copies were not searched for."""
+    for folder in paths.earlier:
+        found = [path_of(folder, shard, paths.shards)]
         if shard == 0:
-            paths.append(FileSystems.join(folder, "clusters", SUMMARY))
-        for path in filter(FileSystems.exists, paths):
+            found.append(FileSystems.join(folder, "clusters", SUMMARY))
+        for path in filter(FileSystems.exists, found):
             data = files.read_bytes(path)
-            target = FileSystems.join(place.output, "clusters", path.rpartition("/")[2])
-            files.make_folder(FileSystems.join(place.output, "clusters"))
-            size, digest = files.write_atomically(
-                target, place.temporary, lambda handle, data=data: handle.write(data))
+            target = FileSystems.join(paths.output, "clusters", path.rpartition("/")[2])
+            size, digest = _write(paths, target, lambda handle, data=data: handle.write(data))
             rows = 1 if target.endswith(".json") else pyarrow.parquet.read_metadata(
                 io.BytesIO(data)).num_rows
-            yield file_report(place, target, size, digest, rows)
+            yield file_report(paths, target, size, digest, rows)
 
 
 def _largest(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -168,11 +208,11 @@ def _order(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda entry: (-entry["documents"], entry["cluster"]))[:LARGEST]
 
 
-def write_summary(place: Place, reports: Iterable[Report], found: dict[str, Any]) -> Report:
+def write_summary(paths: StagePaths, reports: Iterable[Report], found: dict[str, Any]) -> Report:
     """`clusters/_summary.json` from the reports on the files; returns its report.
 
     Args:
-      place: of the stage.
+      paths: of the stage.
       reports: of all files of clusters.
       found: how they were found.
     """
@@ -182,6 +222,6 @@ def write_summary(place: Place, reports: Iterable[Report], found: dict[str, Any]
         "documents": sum(part["documents"] for part in parts),
         "largest": _order(entry for part in parts for entry in part["largest"])}
     data = (json.dumps(summary, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
-    path = FileSystems.join(place.output, "clusters", SUMMARY)
-    size, digest = files.write_atomically(path, place.temporary, lambda handle: handle.write(data))
-    return file_report(place, path, size, digest, 1)
+    path = FileSystems.join(paths.output, "clusters", SUMMARY)
+    size, digest = _write(paths, path, lambda handle: handle.write(data))
+    return file_report(paths, path, size, digest, 1)

@@ -1,13 +1,36 @@
-"""Connected components of a graph given by its edges.
+"""Connected components of the graph of copies, by one worker or by all of them in rounds.
 
-Either by one worker that holds them all (scipy), or by alternating large stars and small stars
-(Kiveris, Lattanzi, Mirrokni, Rastogi, Vassilvitskii 2014), each of which needs only the neighbours
-of one node at a time: O(log^2 n) rounds, a handful in practice. Both name a component by its
-smallest node.
+One worker holds all edges (scipy). Rounds alternate large stars and small stars (Kiveris, Lattanzi,
+Mirrokni, Rastogi, Vassilvitskii 2014), each of which needs only the neighbours of one node at a
+time: O(log^2 n) rounds, a handful in practice. Both name a component by its smallest node.
+
+Edges are in files of packed pairs of int64. Components are written to files of packed (smallest
+node, node), some hundred thousand nodes a file, the nodes of a component together in one file.
 """
 
-import numpy as np
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
+import apache_beam as beam
+import numpy as np
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.base import files
+from data_beam.base.stage_context import StagePaths
+from data_beam.dedup import buckets
+from data_beam.dedup.texts import write_file
+
+RunPipeline = Callable[[Callable[[beam.Pipeline], None]], None]
+
+_NODES_A_FILE = 200_000
+_EDGES_A_PART = 2**22
+_LEAST_PARTS = 4
+_NODE = np.dtype("<i8")
+_MOST_ROUNDS = 64
+"""log2 squared of 10^9 nodes would be 900; under 20 were ever needed."""
+
+
+# On arrays.
 
 def connected(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Components by one worker.
@@ -18,7 +41,7 @@ def connected(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns:
       [nodes] int64 ascending, and [nodes] int64: the smallest node of the component of each.
     """
-    # Here, because importing takes a moment and few workers come to it.
+    # Imported here: it takes a second, and few workers need it.
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -43,13 +66,13 @@ def _stars(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def large_star(edges: np.ndarray) -> tuple[np.ndarray, int]:
-    """Hangs the larger neighbours of each node on the smallest node of its star.
+    """Links the larger neighbours of each node to the smallest node of its star.
 
     Args:
       edges: [n, 2] int64, both directions of every edge; all those that begin in the same node.
 
     Returns:
-      [m, 2] int64 edges from a node to a smaller one, and the number of edges that moved.
+      [m, 2] int64 edges from a node to a smaller one, and the number of edges that changed.
     """
     if not len(edges):
         return edges, 0
@@ -60,13 +83,13 @@ def large_star(edges: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def small_star(edges: np.ndarray) -> tuple[np.ndarray, int]:
-    """Hangs each node and its smaller neighbours on the smallest of them.
+    """Links each node and its smaller neighbours to the smallest of them.
 
     Args:
       edges: [n, 2] int64, from a node to a smaller one; all those that begin in the same node.
 
     Returns:
-      [m, 2] int64 edges from a node to a smaller one, and the number of edges that moved.
+      [m, 2] int64 edges from a node to a smaller one, and the number of edges that changed.
     """
     if not len(edges):
         return edges, 0
@@ -81,3 +104,157 @@ def small_star(edges: np.ndarray) -> tuple[np.ndarray, int]:
 def both_directions(edges: np.ndarray) -> np.ndarray:
     """[2 n, 2]: each edge as (a, b) and as (b, a)."""
     return np.concatenate([edges, edges[:, ::-1]])
+
+
+# On files.
+
+def _pairs(blobs: Iterable[bytes]) -> np.ndarray:
+    return buckets.unpack(blobs, _NODE).reshape(-1, 2)
+
+
+def _list(folder: str) -> list[str]:
+    return sorted(entry.path for entry in files.match(folder, "*"))
+
+
+def read_edges(paths: Iterable[str]) -> np.ndarray:
+    """[n, 2] int64 from files of edges."""
+    return _pairs([files.read_bytes(path) for path in paths])
+
+
+def write_edges(paths: StagePaths, path: str, edges: Any) -> None:
+    """A file of edges, or of a component's pairs."""
+    write_file(paths, path, np.asarray(edges, _NODE).reshape(-1, 2).tobytes())
+
+
+def component_files(start: Any, folder: str) -> Any:
+    """PCollection of the files of components, spread over the workers."""
+    return (start | "Files of components" >> beam.FlatMap(lambda _: _list(folder))
+            | "Spread files" >> beam.Reshuffle())
+
+
+def read_components(path: str) -> Iterator[list[int]]:
+    """The nodes, ascending, of each component of a file."""
+    pairs = read_edges([path])
+    for _, nodes in buckets.by_part(pairs[:, 0], pairs[:, 1]):
+        yield np.sort(nodes).tolist()
+
+
+class OneWorker(beam.DoFn):
+    """Anything -> files of components, once."""
+
+    def __init__(self, paths: StagePaths, edges: str, output: str):
+        self._paths, self._edges, self._output = paths, edges, output
+
+    def process(self, _: Any) -> None:
+        edges = read_edges(_list(self._edges))
+        if not len(edges):
+            return
+        nodes, labels = connected(edges)
+        order = np.argsort(labels, kind="stable")
+        pairs = np.stack([labels[order], nodes[order]], axis=1)
+        starts = np.flatnonzero(np.concatenate([[True], pairs[1:, 0] != pairs[:-1, 0]]))
+        wanted = np.arange(0, len(pairs), _NODES_A_FILE)
+        cuts = np.unique(starts[np.searchsorted(starts, wanted, side="right") - 1])
+        for number, chunk in enumerate(np.split(pairs, cuts[1:])):
+            write_edges(self._paths, FileSystems.join(self._output, f"{number:05d}"), chunk)
+
+
+class _ByFirst(beam.DoFn):
+    """Path or packed edges -> (part, packed edges), those with the same first node in one part."""
+
+    def __init__(self, parts: int, both: bool):
+        self._parts, self._both = parts, both
+
+    def process(self, element: str | bytes) -> Iterator[tuple[int, bytes]]:
+        edges = read_edges([element]) if isinstance(element, str) else _pairs([element])
+        if self._both:
+            edges = both_directions(edges)
+        for part, those in buckets.by_part(edges[:, 0] % self._parts, edges):
+            yield part, those.tobytes()
+
+
+class _LargeStar(beam.DoFn):
+    """(part, packed edges) -> packed edges; the number that changed is written to a file."""
+
+    def __init__(self, paths: StagePaths, moved: str):
+        self._paths, self._moved = paths, moved
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[bytes]:
+        part, blobs = element
+        edges, moved = large_star(_pairs(blobs))
+        write_file(self._paths, FileSystems.join(self._moved, f"large-{part}"),
+                   str(moved).encode("ascii"))
+        yield edges.astype(_NODE).tobytes()
+
+
+class _SmallStar(beam.DoFn):
+    """(part, packed edges) -> a file of edges; the number that changed is written to another."""
+
+    def __init__(self, paths: StagePaths, moved: str, edges: str):
+        self._paths, self._moved, self._edges = paths, moved, edges
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> None:
+        part, blobs = element
+        edges, moved = small_star(_pairs(blobs))
+        write_file(self._paths, FileSystems.join(self._moved, f"small-{part}"),
+                   str(moved).encode("ascii"))
+        write_edges(self._paths, FileSystems.join(self._edges, f"{part:05d}"), edges)
+
+
+class _WriteComponents(beam.DoFn):
+    """(part, packed (smallest node, node)) -> a file of components."""
+
+    def __init__(self, paths: StagePaths, output: str):
+        self._paths, self._output = paths, output
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> None:
+        part, blobs = element
+        pairs = _pairs(blobs)
+        centres = np.unique(pairs[:, 0])
+        pairs = np.unique(np.concatenate([pairs, np.stack([centres, centres], axis=1)]), axis=0)
+        write_edges(self._paths, FileSystems.join(self._output, f"{part:05d}"), pairs)
+
+
+def in_rounds(run: RunPipeline, paths: StagePaths, edges: str, output: str, number: int) -> int:
+    """Finds components by alternating large and small stars, a pipeline a round.
+
+    Args:
+      run: runs one pipeline.
+      paths: of the stage.
+      edges: folder of the edges.
+      output: folder for the components; those of rounds are beside it.
+      number: how many edges there are.
+
+    Returns:
+      The number of rounds, of which the last one changed nothing.
+    """
+    parts = max(_LEAST_PARTS, -(-2 * number // _EDGES_A_PART))
+    for count in range(1, _MOST_ROUNDS + 1):
+        after, moved = f"{output}-round-{count}", f"{output}-moved-{count}"
+        files.make_folder(after)
+
+        def round(root: beam.Pipeline, before: str = edges, after: str = after,
+                  moved: str = moved) -> None:
+            _ = (root | "Paths of edges" >> beam.Create(_list(before))
+                 | "Both directions" >> beam.ParDo(_ByFirst(parts, both=True))
+                 | "Neighbours" >> beam.GroupByKey()
+                 | "Large star" >> beam.ParDo(_LargeStar(paths, moved))
+                 | "One direction" >> beam.ParDo(_ByFirst(parts, both=False))
+                 | "Smaller neighbours" >> beam.GroupByKey()
+                 | "Small star" >> beam.ParDo(_SmallStar(paths, moved, after)))
+
+        run(round)
+        edges = after
+        if not sum(int(files.read_bytes(path)) for path in _list(moved)):
+            break
+    else:
+        raise RuntimeError(f"the components of near copies did not settle in {_MOST_ROUNDS} rounds")
+
+    run(lambda root: root
+        | "Paths of stars" >> beam.Create(_list(edges))
+        | "From the centre" >> beam.Map(lambda path: np.ascontiguousarray(
+            read_edges([path])[:, ::-1]).tobytes())
+        | "By centre" >> beam.ParDo(_ByFirst(parts, both=False))
+        | "Centres" >> beam.GroupByKey()
+        | "Write components" >> beam.ParDo(_WriteComponents(paths, output)))
+    return count

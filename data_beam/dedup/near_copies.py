@@ -5,6 +5,9 @@
 
 Keys and nodes are shuffled as packed arrays. The texts are read twice by the workers of their
 shards: once for the keys, once for the shingles of those that share a bucket (`store`).
+
+Keys are the bands of MinHash; with `simhash` also those of SimHash; with `containment` also one
+shingle in 16, as a document that is part of a much longer one shares few bands with it.
 """
 
 import dataclasses
@@ -17,32 +20,38 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.pvalue import TaggedOutput
 
+from data_beam.base import files
+from data_beam.base.hashing import mix64
 from data_beam.config import MinHashConfig, SimHashConfig
-from data_beam.dedup import buckets, minhash, simhash, store
-from data_beam.dedup.shingles import distinct, mix, shingles
-from data_beam.dedup.steps import shard_numbers
+from data_beam.dedup import buckets, signatures, store
+from data_beam.dedup.components import read_edges, write_edges
+from data_beam.dedup.signatures import distinct, shingles
 from data_beam.dedup.texts import Texts, shards_of, work, write_file
-from data_beam.dedup.verify import Verifier
-from data_beam.progress import WorkerProgress
-from data_beam.sinks import files
+from data_beam.runners.progress import WorkerProgress
 
 _FLUSH_ROWS = 2**15
 _ENTRIES_A_PART = 2**22
 _ROWS_A_UNIT = 2**16
 _LEAST_PARTS = 8
-_MINHASH, _SIMHASH = 0, 1
+_MINHASH, _SIMHASH, _SHINGLES = range(3)
+_SAMPLED = 16
+"""One shingle in so many is a key of containment (Broder 1997: those that are 0 modulo m)."""
+_EXPECTED_SAMPLES = 64
+"""Keys of containment of a document of a thousand shingles: sizes the parts."""
+MOST_HOLDERS = 200
+"""A shingle of more documents is a set phrase and no key of containment."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """What is looked for, and where it works.
+    """What is searched for, and where the working files are.
 
     Attributes:
       name: of the working folder.
       threshold: smallest similarity of a pair.
       bands, rows: of the signature.
-      minhash: sizes of shingles, and whether code takes part.
-      simhash: candidates from there, if it is enabled.
+      minhash: sizes of shingles, containment, and whether code takes part.
+      simhash: a second source of candidates, if it is enabled.
       hot_bucket: buckets of more documents are counted.
       texts: reads the documents.
       offsets: as `texts.shard_offsets` gives them.
@@ -60,7 +69,11 @@ class Search:
 
     def folder(self, *parts: str) -> str:
         """Path in the working folder."""
-        return work(self.texts.place, self.name, *parts)
+        return work(self.texts.paths, self.name, *parts)
+
+    def store(self) -> store.Store:
+        """Reads the shingles of documents that share a bucket."""
+        return store.Store(self.folder("store"), self.offsets)
 
     def shingles(self, row: dict[str, Any]) -> np.ndarray:
         """Of a document; none of code that does not take part."""
@@ -68,15 +81,12 @@ class Search:
             return np.empty(0, np.uint64)
         return shingles(row["text"], self.minhash.word_ngram, self.minhash.character_ngram)
 
-    def parts(self, keys: int) -> int:
-        """Parts of the keys, of a few million entries each."""
-        return max(_LEAST_PARTS, -(-self.offsets[-1] * keys // _ENTRIES_A_PART))
-
     @property
     def keys(self) -> int:
         """Keys of a document."""
         return self.bands + (math.comb(self.simhash.blocks, self.simhash.distance)
-                             if self.simhash.enabled else 0)
+                             if self.simhash.enabled else 0) + (
+                                 _EXPECTED_SAMPLES if self.minhash.containment else 0)
 
     @property
     def units(self) -> int:
@@ -91,56 +101,62 @@ class Keys(beam.DoFn):
         self._search = search
 
     def setup(self) -> None:
-        self._progress = WorkerProgress(self._search.texts.place.progress)
+        self._progress = WorkerProgress(self._search.texts.paths.progress)
 
     def process(self, shard: int) -> Iterator[tuple[tuple[int, int], bytes]]:
         search = self._search
         nodes: list[int] = []
         keys: list[list[int]] = []
         fingerprints: list[int] = []
-
-        def flush() -> Iterator[tuple[tuple[int, int], bytes]]:
-            yield from self._pack(nodes, keys, fingerprints)
-            for values in (nodes, keys, fingerprints):
-                values.clear()
-
+        sampled: list[np.ndarray] = []
+        held = (nodes, keys, fingerprints, sampled)
         for row, columns in search.texts.read(shard, progress=self._progress):
             values = search.shingles(columns)
             if not len(values):
                 continue
             nodes.append(search.offsets[shard] + row)
-            keys.append(minhash.band_keys(minhash.signature(values, search.bands * search.rows),
-                                          search.bands, search.rows))
+            keys.append(signatures.band_keys(
+                signatures.signature(values, search.bands * search.rows), search.bands,
+                search.rows))
             if search.simhash.enabled:
-                fingerprints.append(simhash.simhash(distinct(values)))
+                fingerprints.append(signatures.simhash(distinct(values)))
+            if search.minhash.containment:
+                sampled.append(distinct(values[values % np.uint64(_SAMPLED) == 0]))
             if len(nodes) == _FLUSH_ROWS:
-                yield from flush()
-        yield from flush()
+                yield from self._pack(*held)
+                for each in held:
+                    each.clear()
+        yield from self._pack(*held)
         self._progress.flush()
 
-    def _pack(self, nodes: list[int], keys: list[list[int]], fingerprints: list[int]
-              ) -> Iterator[tuple[tuple[int, int], bytes]]:
+    def _pack(self, nodes: list[int], keys: list[list[int]], fingerprints: list[int],
+              sampled: list[np.ndarray]) -> Iterator[tuple[tuple[int, int], bytes]]:
         if not nodes:
             return
-        search = self._search
+        search, column = self._search, np.array(nodes)[:, None]
         entries = np.empty((len(nodes), search.bands), buckets.KEYED)
-        entries["key"] = np.array(keys, np.uint64)
-        entries["node"] = np.array(nodes)[:, None]
-        yield from self._by_part(_MINHASH, entries)
+        entries["key"], entries["node"] = np.array(keys, np.uint64), column
+        yield from self._by_part(_MINHASH, entries.ravel(), search.bands)
         if fingerprints:
             prints = np.array(fingerprints, np.uint64)
-            found = simhash.lookup_keys(prints, search.simhash.distance, search.simhash.blocks)
+            found = signatures.lookup_keys(prints, search.simhash.distance, search.simhash.blocks)
             entries = np.empty(found.shape, buckets.FINGERPRINTED)
-            entries["key"], entries["node"] = found, np.array(nodes)[:, None]
+            entries["key"], entries["node"] = found, column
             entries["fingerprint"] = prints[:, None]
-            yield from self._by_part(_SIMHASH, entries)
+            yield from self._by_part(_SIMHASH, entries.ravel(), found.shape[1])
+        if sampled:
+            flat = np.concatenate(sampled)
+            entries = np.empty(flat.shape, buckets.KEYED)
+            entries["key"], entries["node"] = mix64(flat), np.repeat(nodes, list(map(len, sampled)))
+            yield from self._by_part(_SHINGLES, entries, _EXPECTED_SAMPLES)
 
-    def _by_part(self, kind: int, entries: np.ndarray
+    def _by_part(self, kind: int, entries: np.ndarray, keys: int
                  ) -> Iterator[tuple[tuple[int, int], bytes]]:
-        parts = np.uint64(self._search.parts(entries.shape[1]))
-        flat = entries.ravel()
-        for part, values in buckets.by_part((flat["key"] % parts).astype(np.int64), flat):
-            yield (kind, part), values.tobytes()
+        """Parts of a few million entries each."""
+        parts = max(_LEAST_PARTS, -(-self._search.offsets[-1] * keys // _ENTRIES_A_PART))
+        part = (entries["key"] % np.uint64(parts)).astype(np.int64)
+        for number, values in buckets.by_part(part, entries):
+            yield (kind, number), values.tobytes()
 
 
 class FindBuckets(beam.DoFn):
@@ -152,20 +168,27 @@ class FindBuckets(beam.DoFn):
 
     def process(self, element: tuple[tuple[int, int], Iterable[bytes]]) -> Iterator[Any]:
         (kind, _), blobs = element
-        if kind == _MINHASH:
-            found = list(buckets.minhash_buckets(buckets.unpack(blobs, buckets.KEYED)))
-        else:
+        if kind == _SIMHASH:
             found = list(buckets.simhash_buckets(
                 buckets.unpack(blobs, buckets.FINGERPRINTED), self._search.simhash.distance))
+        else:
+            found = list(buckets.key_buckets(buckets.unpack(blobs, buckets.KEYED)))
+            if kind == _SHINGLES:
+                found = [bucket for bucket in found if len(bucket) <= MOST_HOLDERS]
         if not found:
             return
-        units = mix(np.array([bucket[0] for bucket in found], np.uint64)) % np.uint64(
+        units = mix64(np.array([bucket[0] for bucket in found], np.uint64)) % np.uint64(
             self._search.units)
         for unit, places in buckets.by_part(units.astype(np.int64), np.arange(len(found))):
             yield unit, buckets.pack_buckets([found[place] for place in places])
-        nodes = np.unique(np.concatenate(found))
-        for shard, those in buckets.by_part(shards_of(nodes, self._search.offsets), nodes):
-            yield TaggedOutput("nodes", (shard, those.astype("<i8").tobytes()))
+        for nodes in _by_shard(np.unique(np.concatenate(found)), self._search.offsets):
+            yield TaggedOutput("nodes", nodes)
+
+
+def _by_shard(nodes: np.ndarray, offsets: tuple[int, ...]) -> Iterator[tuple[int, bytes]]:
+    """(shard, packed nodes)."""
+    for shard, those in buckets.by_part(shards_of(nodes, offsets), nodes):
+        yield shard, those.astype("<i8").tobytes()
 
 
 class WriteUnit(beam.DoFn):
@@ -177,7 +200,7 @@ class WriteUnit(beam.DoFn):
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[str]:
         unit, blobs = element
         path = self._search.folder("units", f"{unit:05d}")
-        write_file(self._search.texts.place, path,
+        write_file(self._search.texts.paths, path,
                    buckets.pack_buckets(buckets.distinct_buckets(blobs)))
         yield path
 
@@ -194,7 +217,7 @@ class WriteStore(beam.DoFn):
         rows = np.unique(buckets.unpack(blobs, np.dtype("<i8"))) - search.offsets[shard]
         folder = search.folder("store")
         files.make_folder(folder)
-        store.write(folder, search.texts.place.temporary, shard, (
+        store.write(folder, search.texts.paths.temporary, shard, (
             (row, columns, distinct(search.shingles(columns)))
             for row, columns in search.texts.read(shard, rows.tolist())))
         yield ""
@@ -208,27 +231,37 @@ class Verify(beam.DoFn):
 
     def process(self, path: str) -> Iterator[str]:
         search = self._search
-        place = search.texts.place
-        shelf = store.Store(search.folder("store"), search.offsets)
-        verifier = Verifier(search.threshold, shelf.size, shelf.shingles)
+        paths = search.texts.paths
+        stored = search.store()
+        verifier = buckets.Verifier(search.threshold, search.minhash.containment, stored.size,
+                                    stored.shingles)
         found = buckets.unpack_buckets(files.read_bytes(path))
         sizes = [len(bucket) for bucket in found]
         for bucket in found:
             verifier.add(bucket.tolist())
-        shelf.close()
+        stored.close()
         name = path.rpartition("/")[2]
-        write_file(place, search.folder("edges", name),
-                   np.array(verifier.edges, "<i8").reshape(-1, 2).tobytes())
+        write_edges(paths, search.folder("edges", name), verifier.edges)
         counts = {"buckets": len(found), "largest_bucket": max(sizes, default=0),
                   "hot_buckets": sum(size > search.hot_bucket for size in sizes),
                   "edges": len(verifier.edges)}
-        write_file(place, search.folder("counts", name), json.dumps(counts).encode("ascii"))
+        write_file(paths, search.folder("counts", name), json.dumps(counts).encode("ascii"))
         yield path
 
 
+def _linked(search: Search) -> Iterator[tuple[int, bytes]]:
+    """(shard, packed nodes) of edges that are known before the search."""
+    known = [entry.path for entry in files.match(search.folder("edges"), "linked-*")]
+    yield from _by_shard(np.unique(read_edges(known)), search.offsets)
+
+
 def find(start: Any, search: Search) -> Any:
-    """The step: edges and counts appear in the working folder."""
-    found = (shard_numbers(start, search.texts.place.order)
+    """The step: edges and counts appear in the working folder.
+
+    Files `linked-*` that are already in the folder of edges are taken over: the documents that they
+    link are stored too.
+    """
+    found = (search.texts.shard_numbers(start)
              | "Keys" >> beam.ParDo(Keys(search))
              | "Group by key" >> beam.GroupByKey()
              | "Find buckets" >> beam.ParDo(FindBuckets(search)).with_outputs(
@@ -236,7 +269,8 @@ def find(start: Any, search: Search) -> Any:
     units = (found["buckets"]
              | "Group by unit" >> beam.GroupByKey()
              | "Write unit" >> beam.ParDo(WriteUnit(search)))
-    stored = (found["nodes"]
+    stored = ((found["nodes"], start | "Linked before" >> beam.FlatMap(lambda _: _linked(search)))
+              | "All nodes" >> beam.Flatten()
               | "Group by shard" >> beam.GroupByKey()
               | "Write store" >> beam.ParDo(WriteStore(search)))
     # Grouping all under one key waits until every shard is stored.

@@ -1,8 +1,8 @@
-"""Shingles of the documents that are to be compared, in files that are read a document at a time.
+"""Shingles of the documents to be compared, in files that are read a document at a time.
 
 A file of a shard holds their shingles one after the other, 8 bytes each; a table beside it says
-where each begins, and what the choice of a survivor needs. Only documents that share a bucket with
-another are in it, and no worker holds more than a cache of them.
+where each begins, and has what decides which copy is kept. The files hold only documents that share
+a bucket with another, and a worker holds no more than a cache of them.
 """
 
 import bisect
@@ -18,8 +18,7 @@ import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.dedup.survivor import Member
-from data_beam.sinks import files
+from data_beam.base import files
 
 _CACHE_BYTES = 256 * 2**20
 _SCHEMA = pa.schema([
@@ -30,9 +29,15 @@ _SCHEMA = pa.schema([
 ])
 
 
+def rank(row: dict[str, Any]) -> tuple[int, float, str]:
+    """Sorts rows of the store: of copies the first is kept. It is the longest; of equally long ones
+    that of the highest quality; of those the smallest id."""
+    return -row["characters"], -row["quality"], row["id"]
+
+
 def write(folder: str, temporary: str, shard: int,
           rows: Iterable[tuple[int, dict[str, Any], np.ndarray]]) -> None:
-    """The store of a shard.
+    """Writes the store of a shard.
 
     Args:
       folder: existing folder of the stores.
@@ -92,8 +97,7 @@ class Store:
             handle = FileSystems.open(
                 f"{base}.shingles", compression_type=CompressionTypes.UNCOMPRESSED)
             shard = self._shards[number] = _Shard(handle, table, *columns)
-        place = int(shard.rows.searchsorted(node - self._offsets[number]))
-        return shard, place
+        return shard, int(shard.rows.searchsorted(node - self._offsets[number]))
 
     def size(self, node: int) -> int:
         """Number of shingles of a document."""
@@ -116,14 +120,9 @@ class Store:
         return values
 
     def row(self, node: int) -> dict[str, Any]:
-        """What the table has on a document."""
+        """The table's columns of a document, and its `node`."""
         shard, place = self._find(node)
-        return shard.table.slice(place, 1).to_pylist()[0]
-
-    def member(self, node: int) -> Member:
-        """The document as a member of a cluster."""
-        row = self.row(node)
-        return Member(node, row["id"], row["characters"], row["quality"])
+        return {**shard.table.slice(place, 1).to_pylist()[0], "node": node}
 
     def close(self) -> None:
         """Closes the files."""

@@ -1,57 +1,83 @@
-"""The texts of a shard as they stand at some point of stage `dedup`, by the worker that needs them.
+"""The texts of a shard as the steps of stage `dedup` so far leave them.
 
-What earlier steps decided lies in small files of a working folder, a JSON object by document id for
-each shard; a step reads the shard of the stage before and leaves out or changes what they say.
+Each step leaves its decisions in small files of a working folder, a JSON object by document id for
+each shard. A step reads the shard of the stage before and applies them.
+
+Repeated text is a line, or a paragraph (lines between empty ones), of enough characters that occurs
+in more than a number of documents. It stays only in the first of them: the one whose source is
+listed first in the recipe, then the one of the smallest id. Surrounding whitespace does not count.
 """
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import apache_beam as beam
 import numpy as np
 import pyarrow.parquet
+import xxhash
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
+from data_beam.base.stage_context import StagePaths
 from data_beam.config import DedupConfig
-from data_beam.dedup import repeated_text
-from data_beam.progress import WorkerProgress
-from data_beam.sinks import documents, files
-from data_beam.stages.context import Place
+from data_beam.config.dedup import RepeatedTextConfig
+from data_beam.dedup.buckets import unpack
+from data_beam.runners.progress import WorkerProgress
+from data_beam.sinks import documents
+
+OCCURRENCE = np.dtype([("hash", "<u8"), ("source", "<u2"), ("id", "<u8")])
+"""A text that occurs in a document: its hash, the place of the source, 64 bits of the id."""
 
 _COLUMNS = ["id", "source", "path", "record", "text", "sha256", "is_code", "scores"]
+_SEPARATORS = {"paragraphs": re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+"), "lines": re.compile(r"\n")}
+UNITS = tuple(_SEPARATORS)
+"""In the order in which they are removed."""
 
 
-def work(place: Place, *parts: str) -> str:
-    """A path in the folder of what the stage needs only while it runs."""
-    return FileSystems.join(place.temporary, "work", *parts)
+# Working files.
+
+def work(paths: StagePaths, *parts: str) -> str:
+    """A path in the folder of files that the stage needs only while it runs."""
+    return FileSystems.join(paths.temporary, "work", *parts)
 
 
-def write_file(place: Place, path: str, data: bytes) -> None:
+def write_file(paths: StagePaths, path: str, data: bytes) -> None:
     """A whole file in the working folder."""
     files.make_folder(path.rpartition("/")[0])
-    files.write_atomically(path, place.temporary, lambda handle: handle.write(data))
+    files.write_atomically(path, paths.temporary, lambda handle: handle.write(data))
 
 
-def write_decisions(place: Place, step: str, shard: int, decisions: dict[str, Any]) -> None:
-    """What a step decided on the documents of a shard, by id."""
-    write_file(place, work(place, step, f"{shard:05d}.json"),
-               json.dumps(dict(sorted(decisions.items()))).encode("utf-8"))
+class WriteDecisions(beam.DoFn):
+    """(shard, [(id, decision)]) -> the shard, once a file has the decisions of the step on it."""
+
+    def __init__(self, paths: StagePaths, step: str):
+        self._paths, self._step = paths, step
+
+    def process(self, element: tuple[int, Iterable[tuple[str, Any]]]) -> Iterator[int]:
+        shard, decisions = element
+        write_file(self._paths, work(self._paths, self._step, f"{shard:05d}.json"),
+                   json.dumps(dict(sorted(dict(decisions).items()))).encode("utf-8"))
+        yield shard
 
 
-def read_decisions(place: Place, step: str, shard: int) -> dict[str, Any]:
-    """The same read back; none when the step did not run or had nothing to say."""
-    path = work(place, step, f"{shard:05d}.json")
+def read_decisions(paths: StagePaths, step: str, shard: int) -> dict[str, Any]:
+    """Decisions by document id; empty when the step did not run or decided nothing."""
+    path = work(paths, step, f"{shard:05d}.json")
     return json.loads(files.read_bytes(path)) if FileSystems.exists(path) else {}
 
 
-def shard_offsets(place: Place) -> tuple[int, ...]:
+# Documents as nodes.
+
+def shard_offsets(paths: StagePaths) -> tuple[int, ...]:
     """Rows before each shard of the stage before, and of all at the end: the node of a document is
     its row added to the offset of its shard."""
     offsets = [0]
-    for shard in range(place.shards):
-        with FileSystems.open(place.shard_path(place.inputs, "documents", shard),
+    for shard in range(paths.shards):
+        with FileSystems.open(paths.shard_path(paths.inputs, "documents", shard),
                               compression_type=CompressionTypes.UNCOMPRESSED) as handle:
             offsets.append(offsets[-1] + pyarrow.parquet.ParquetFile(handle).metadata.num_rows)
     return tuple(offsets)
@@ -62,28 +88,107 @@ def shards_of(nodes: np.ndarray, offsets: tuple[int, ...]) -> np.ndarray:
     return np.searchsorted(np.asarray(offsets), nodes, side="right") - 1
 
 
+# Repeated text.
+
+def _hash(unit: str, text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"), UNITS.index(unit))
+
+
+def hashes(text: str, unit: str, settings: RepeatedTextConfig) -> Iterator[int]:
+    """Hashes of the lines (paragraphs) of a text that are long enough."""
+    for part in _SEPARATORS[unit].split(text):
+        part = part.strip()
+        if len(part) >= settings.min_characters:
+            yield _hash(unit, part)
+
+
+def repeated(occurrences: np.ndarray, max_documents: int) -> np.ndarray:
+    """First occurrence of each text that is in too many documents.
+
+    Args:
+      occurrences: [n] `OCCURRENCE`, one for each text and document.
+      max_documents: a text in more documents is repeated.
+
+    Returns:
+      [m] `OCCURRENCE`, in order of the hash.
+    """
+    ordered = np.sort(np.unique(occurrences), order=["hash", "source", "id"])
+    _, starts, counts = np.unique(ordered["hash"], return_index=True, return_counts=True)
+    return ordered[starts[counts > max_documents]]
+
+
+class Remover:
+    """Removes repeated texts from documents.
+
+    Args:
+      settings: by unit, those that are switched on.
+      tables: by unit, what `repeated` found.
+    """
+
+    def __init__(self, settings: dict[str, RepeatedTextConfig], tables: dict[str, np.ndarray]):
+        self._settings = settings
+        self._first = {
+            unit: dict(zip(table["hash"].tolist(),
+                           zip(table["source"].tolist(), table["id"].tolist(), strict=True),
+                           strict=True))
+            for unit, table in tables.items()}
+
+    def __call__(self, text: str, source: int, id: str) -> tuple[str, tuple[str, ...]]:
+        """The text without them, and what was done: `repeated lines removed: 3`."""
+        me = source, int(id[:16], 16)
+        done = []
+        for unit in UNITS:
+            if unit in self._settings and self._first[unit]:
+                text, removed = self._remove(text, unit, me)
+                if removed:
+                    done.append(f"repeated {unit} removed: {removed}")
+        return text, tuple(done)
+
+    def _remove(self, text: str, unit: str, me: tuple[int, int]) -> tuple[str, int]:
+        minimum, first = self._settings[unit].min_characters, self._first[unit]
+        kept: list[str] = []
+        removed = 0
+        for part in _SEPARATORS[unit].split(text):
+            bare = part.strip()
+            if len(bare) >= minimum and first.get(_hash(unit, bare), me) != me:
+                removed += 1
+            else:
+                kept.append(part)
+        if not removed:
+            return text, 0
+        joined = ("\n\n" if unit == "paragraphs" else "\n").join(kept)
+        return re.sub(r"\n{3,}", "\n\n", joined).strip("\n"), removed
+
+
 @dataclasses.dataclass(frozen=True)
 class Texts:
-    """Reads the documents that are left.
+    """Reads the remaining documents.
 
     Attributes:
-      place: of the stage.
+      paths: of the stage.
       settings: of the stage.
       sources: names of the sources, in the order of the recipe.
     """
 
-    place: Place
+    paths: StagePaths
     settings: DedupConfig
     sources: tuple[str, ...]
 
+    def shard_numbers(self, start: Any) -> Any:
+        """PCollection of the shard numbers, spread over the workers in the order of the stage."""
+        order = self.paths.order
+        return (start | "Shard numbers" >> beam.FlatMap(lambda _: order)
+                | "Spread shards" >> beam.Reshuffle())
+
     def remover(self) -> Callable[[str, str, str], tuple[str, tuple[str, ...]]]:
         """(text, source, id) -> the text without what is repeated elsewhere, and what was done."""
-        units = {unit: getattr(self.settings, unit) for unit in repeated_text.UNITS
+        units = {unit: getattr(self.settings, unit) for unit in UNITS
                  if getattr(self.settings, unit).enabled}
-        tables = {unit: repeated_text.load([
-            files.read_bytes(entry.path)
-            for entry in files.match(work(self.place, "repeated", unit), "*")]) for unit in units}
-        remove = repeated_text.Remover(units, tables)
+        tables = {unit: np.sort(unpack(
+            [files.read_bytes(entry.path)
+             for entry in files.match(work(self.paths, "repeated", unit), "*")], OCCURRENCE),
+            order="hash") for unit in units}
+        remove = Remover(units, tables)
         indices = {source: number for number, source in enumerate(self.sources)}
         return lambda text, source, id: remove(text, indices[source], id)
 
@@ -94,20 +199,20 @@ class Texts:
         Args:
           shard: its number.
           rows: the rows that are wanted, None for all.
-          repeated: take out repeated lines and paragraphs.
-          progress: told of each row.
+          repeated: remove repeated lines and paragraphs.
+          progress: counts the rows.
         """
-        gone = {id for step in ("exact", "exact_again", "near")
-                for id, decision in read_decisions(self.place, step, shard).items()
-                if not decision.get("kept", False)}
+        dropped = {id for step in ("exact", "exact_again", "near")
+                   for id, decision in read_decisions(self.paths, step, shard).items()
+                   if not decision.get("kept", False)}
         wanted = None if rows is None else set(rows)
         remove = self.remover() if repeated else None
-        path = self.place.shard_path(self.place.inputs, "documents", shard)
+        path = self.paths.shard_path(self.paths.inputs, "documents", shard)
         for number, row in enumerate(
                 documents.read_rows(path, documents.STAGE_SCHEMA, _COLUMNS)):
             if progress is not None:
                 progress.add(documents=1)
-            if row["id"] in gone or (wanted is not None and number not in wanted):
+            if row["id"] in dropped or (wanted is not None and number not in wanted):
                 continue
             if remove is not None and not row["is_code"]:
                 row["text"], done = remove(row["text"], row["source"], row["id"])

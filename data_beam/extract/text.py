@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from data_beam.base.records import Record
 from data_beam.config import ExtractConfig
 from data_beam.extract import (
     epub,
@@ -13,7 +14,6 @@ from data_beam.extract import (
     python_source,
 )
 from data_beam.extract.errors import ExtractionError, NoText
-from data_beam.records import Record
 
 _OF_TEXT: dict[str, Callable[[str], str]] = {
     "markdown": markdown.prose,

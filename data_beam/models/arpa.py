@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from data_beam.models.ngrams import SPECIAL, NgramModel, begins_of
+from data_beam.models.backoff_model import SPECIAL, NgramModel, begins_of
 
 _HEADER = b"\\data\\"
 _NO_PROBABILITY = -100.0

@@ -3,11 +3,14 @@ low."""
 
 import dataclasses
 
+import numpy as np
+
+from data_beam.base.characters import fold_width
+from data_beam.base.filter import Filter
+from data_beam.base.records import Document, Dropped
 from data_beam.config import QualityConfig
-from data_beam.models.folder import Folder
+from data_beam.models.folder import Folder, description_path
 from data_beam.models.hashed_ngrams import HashedNgrams
-from data_beam.models.ordinal import OrdinalModel
-from data_beam.records import Document, Dropped
 from maxlm.config.schema import ConfigError
 
 
@@ -34,6 +37,32 @@ class Task:
 TASKS = {task.name: task for task in (Task("quality", 5, 2.0, "kept"),
                                       Task("safety", 1, 0.5, "unsafe"))}
 _SHAPE = {"lowest": int, "features": int, "ngrams": int}
+
+
+@dataclasses.dataclass(frozen=True)
+class OrdinalModel:
+    """A trained model.
+
+    Attributes:
+      lowest: the lowest label.
+      weights: [features] float32.
+      thresholds: [labels - 1] float64, one between each two neighbouring labels.
+    """
+
+    lowest: int
+    weights: np.ndarray
+    thresholds: np.ndarray
+
+    def score(self, buckets: np.ndarray, values: np.ndarray) -> float:
+        """The expected label of one text, from the lowest to the highest label.
+
+        Args:
+          buckets: [n] int64.
+          values: [n] float32.
+        """
+        z = float(np.dot(self.weights[buckets].astype(np.float64), values))
+        # sigmoid(t) = (1 + tanh(t / 2)) / 2, which cannot overflow
+        return self.lowest + float((0.5 + 0.5 * np.tanh((z - self.thresholds) / 2)).sum())
 
 
 class TextClassifier:
@@ -67,20 +96,30 @@ class TextClassifier:
         return self._model.score(*self._ngrams(text))
 
 
-class QualityRule:
+class QualityFilter(Filter):
     """Scores a document from 0 to 5 and drops it under a threshold: `quality too low`."""
 
-    stage = "quality"
+    name = "quality"
+    section = "quality"
+    libraries = ("xxhash",)
+
+    @classmethod
+    def is_enabled(cls, config: QualityConfig) -> bool:
+        return bool(config.model)
+
+    @classmethod
+    def files(cls, config: QualityConfig) -> list[tuple[str, str]]:
+        return [("config.quality.model", description_path(config.model))]
 
     def __init__(self, config: QualityConfig):
-        self._config = config
+        super().__init__(config)
         self._classify = TextClassifier(config.model, "quality", "config.quality.model")
 
     def __call__(self, document: Document) -> Document | Dropped:
         if document.is_code:
             return document
-        score = self._classify(document.text)
+        score = self._classify(fold_width(document.text))
         if score < self._config.min_score:
-            return Dropped(document.origin, self.stage, "quality too low",
+            return Dropped(document.origin, self.name, "quality too low",
                            f"{score:.2f}, less than {self._config.min_score:g}")
         return document.with_scores(quality=score)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.sinks import files, json_files
+from data_beam.base import files, json_files
 from maxlm.config.schema import ConfigError
 
 DESCRIPTION = "model.json"
@@ -30,6 +30,11 @@ FILES = (ARRAYS, PIECES, KENLM, ARPA, REPORT)
 """All that a model may have beside its description."""
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{32}")
 _SHAPE = {"kind": str, "inputs": dict, "files": {str: str}}
+
+
+def description_path(folder: str) -> str:
+    """The description of a model, which has the checksums of its other files."""
+    return FileSystems.join(folder, DESCRIPTION)
 
 
 def finished(output: str, kind: str, inputs: Mapping[str, Any]) -> dict[str, Any] | None:

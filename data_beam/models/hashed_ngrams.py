@@ -11,13 +11,13 @@ import re
 import numpy as np
 import xxhash
 
-_UNSPACED = ("\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-             "\U00020000-\U0003ffff")
+from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
+from data_beam.base.hashing import MIX_MULTIPLIERS
+
+_UNSPACED = HIRAGANA_KATAKANA + HAN
 _TOKENS = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+|[^\\w\\s]|\\n")
 _CACHED = 2**18
-# Odd multipliers of SplitMix64's finaliser (Steele, Lea and Flood 2014).
-_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND_MULTIPLIER = np.uint64(0x94D049BB133111EB)
+_MULTIPLIER, _SECOND_MULTIPLIER = map(np.uint64, MIX_MULTIPLIERS)
 
 
 class _TokenHashes(dict):
@@ -62,5 +62,5 @@ class HashedNgrams:
 
 
 def _mixed(hashes: np.ndarray) -> np.ndarray:
-    """Hashes whose high bits depend on all of theirs."""
+    """Hashes whose high bits depend on all bits. Half of `mix64`: trained models rest on it."""
     return (hashes ^ (hashes >> np.uint64(31))) * _SECOND_MULTIPLIER

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from data_beam.models.ngrams import BOS, EOS, UNK, NgramModel, begins_of
+from data_beam.models.backoff_model import BOS, EOS, UNK, NgramModel, begins_of
 
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
 """What `lmplz --discount_fallback` takes where the closed form fails."""

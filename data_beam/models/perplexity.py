@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
+from data_beam.base.characters import fold_width
+from data_beam.base.filter import Filter
+from data_beam.base.records import Document, Dropped
 from data_beam.config import PerplexityConfig, PerplexityModelConfig
-from data_beam.models.folder import KENLM, PIECES, Folder
-from data_beam.models.ngrams import NgramModel
+from data_beam.models.backoff_model import NgramModel
+from data_beam.models.folder import KENLM, PIECES, Folder, description_path
 from data_beam.models.units import UNITS, Tokens, token_names
-from data_beam.records import Document, Dropped
-from data_beam.sinks import files
 from maxlm.config.schema import ConfigError
 
 KIND = "maxlm perplexity model 1"
@@ -173,17 +175,28 @@ class PerplexityModel:
         return " ".join(quoted[:10 * _QUOTED_CHARACTERS].split())[:_QUOTED_CHARACTERS]
 
 
-class PerplexityRule:
+class PerplexityFilter(Filter):
     """Scores a document by the model of its language and drops it outside the model's cuts.
 
     Reasons: `perplexity too high`, `perplexity too low`, `no perplexity model` (for languages
     without one, where the recipe says so), `nothing to score`.
     """
 
-    stage = "perplexity"
+    name = "perplexity"
+    section = "perplexity"
+    libraries = ("sentencepiece", "kenlm")
+
+    @classmethod
+    def is_enabled(cls, config: PerplexityConfig) -> bool:
+        return bool(config.models)
+
+    @classmethod
+    def files(cls, config: PerplexityConfig) -> list[tuple[str, str]]:
+        return [(f"config.perplexity.models[{i}].model", description_path(entry.model))
+                for i, entry in enumerate(config.models)]
 
     def __init__(self, config: PerplexityConfig):
-        self._config = config
+        super().__init__(config)
         self._models: dict[str, tuple[PerplexityModel, PerplexityModelConfig]] = {}
         for i, entry in enumerate(config.models):
             field = f"config.perplexity.models[{i}]"
@@ -199,12 +212,13 @@ class PerplexityRule:
         if document.language not in self._models:
             if self._config.other_languages == "keep":
                 return document
-            return Dropped(document.origin, self.stage, "no perplexity model",
+            return Dropped(document.origin, self.name, "no perplexity model",
                            f"language {document.language}")
         model, entry = self._models[document.language]
-        value = model.perplexity(document.text)
+        text = fold_width(document.text)
+        value = model.perplexity(text)
         if value is None:
-            return Dropped(document.origin, self.stage, "nothing to score")
+            return Dropped(document.origin, self.name, "nothing to score")
         low = model.percentiles[entry.min_percentile] if entry.min_percentile else 0.0
         high, name = float("inf"), ""
         if entry.max_perplexity:
@@ -213,13 +227,13 @@ class PerplexityRule:
             high = model.percentiles[entry.max_percentile]
             name = f"percentile {entry.max_percentile} of clean {entry.language}"
         if value > high:
-            quoted = model.unlikeliest_line(document.text)
-            return Dropped(document.origin, self.stage, "perplexity too high",
+            quoted = model.unlikeliest_line(text)
+            return Dropped(document.origin, self.name, "perplexity too high",
                            f"{value:.1f}, more than {high:.1f} ({name})"
                            + (f"; unlikeliest: {quoted!r}" if quoted else ""))
         if value < low:
             return Dropped(
-                document.origin, self.stage, "perplexity too low",
+                document.origin, self.name, "perplexity too low",
                 f"{value:.1f}, less than {low:.1f} (percentile {entry.min_percentile} of clean "
                 f"{entry.language})")
         return document.with_scores(perplexity=value)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import xxhash
 
-from data_beam.corpus_files import CorpusFiles, read_rows
 from data_beam.readers import streams
+from data_beam.readers.corpus_files import CorpusFiles, read_rows
 from maxlm.config.schema import ConfigError
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import sentencepiece
 
-from data_beam.models.ngrams import BOS, EOS, SPECIAL, UNK
+from data_beam.models.backoff_model import BOS, EOS, SPECIAL, UNK
 
 UNITS = ("character", "word", "piece")
 _WORDS = re.compile(r"\w+|[^\w\s]|\n")

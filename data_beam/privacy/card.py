@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from data_beam.privacy.checksums import luhn
 from data_beam.privacy.spans import Span
 
 _BARE = re.compile(r"(?<![0-9A-Za-z_])(?<![0-9][.\-])[2-9][0-9]{12,18}(?![0-9A-Za-z_])"
@@ -32,6 +31,24 @@ _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("6304", "6304", (16, 18, 19)), ("6759", "6759", (16, 18, 19)),
     ("6761", "6763", (16, 18, 19)),  # Maestro
 )
+
+_DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
+"""Sum of the digits of twice a digit."""
+
+
+def luhn(digits: str) -> bool:
+    """Whether the last digit is the check digit of the others (ISO/IEC 7812-1, annex B).
+
+    From the right every second digit is doubled and its digits added; the sum is a multiple of 10.
+
+    Args:
+      digits: ASCII digits, at least one.
+    """
+    total = 0
+    for position, digit in enumerate(reversed(digits)):
+        value = ord(digit) - 48
+        total += _DOUBLED[value] if position % 2 else value
+    return total % 10 == 0
 
 
 def is_card(digits: str) -> bool:

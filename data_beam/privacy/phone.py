@@ -7,6 +7,7 @@ it is a telephone number. Bare digits alone do not.
 import re
 from collections.abc import Iterator
 
+from data_beam.base.characters import HAN
 from data_beam.privacy.spans import Span
 
 _LEFT = r"(?<![0-9_])(?<![0-9][.\-])"
@@ -55,7 +56,7 @@ _WORDS = re.compile(
     r"(?: ?(?:no|nr|number|#))?\.? ?[:.#]?|(?:电话|手机|传真|热线|座机|联系方式|電話|手機|傳真)"
     r"(?:号码|号|號碼|號)?[是为為]?[:]?)[ \n\"']{0,3}[(+]?\Z", re.IGNORECASE)
 _NEAR = re.compile(
-    r"[\u3400-\u9fff]|(?<![A-Za-z])(?:tel|phone|telephone|mobile|cell|call|fax|whatsapp|contact|sms)",
+    rf"[{HAN}]|(?<![A-Za-z])(?:tel|phone|telephone|mobile|cell|call|fax|whatsapp|contact|sms)",
     re.IGNORECASE)
 _GLUED = re.compile(r"(?:\A|[^A-Za-z])(?:tel|phone|mobile|mob|cell|fax|qq|wechat|wx)\Z",
                     re.IGNORECASE)
@@ -88,6 +89,10 @@ _COUNTED_WORD = re.compile(
     r"connections|accounts|owners|households)| per (?:second|minute|hour|day|week|month|year|cell|"
     r"unit|user)|/[a-zμµ]+)(?![A-Za-z])")
 _AFTER_WORD = re.compile(r"[+(]?[0-9][0-9 .\-()]{5,22}")
+# Between the numbers of a list after one cue: a note in brackets, then marks, a word or spaces.
+_BETWEEN = re.compile(
+    r"(?: ?\([^()0-9\n]{1,16}\))?[ \t]*"
+    r"(?:(?:[、,;/|\\&·•]|或者?|和|及|与|與|(?:and|or)\b)\s{0,4}|\s{1,4}){1,2}(?=[+(]?[0-9])")
 _DIGITS = re.compile("[0-9]+")
 _REACH = 30
 
@@ -172,25 +177,50 @@ def _international(text: str, start: int, stop: int) -> Iterator[Span]:
                 yield Span(match.start(), end, "phone")
 
 
+def _listed(text: str, start: int, cell: bool) -> tuple[int, int | None]:
+    """Where the row of digits at `start` ends, and where the telephone number in it ends, if there
+    is one: 7 to 15 digits that are no date, range of years, decimal number or amount.
+
+    Args:
+      cell: the cue was `cell`, so that the number must have a form of telephone numbers only.
+    """
+    match = _AFTER_WORD.match(text, start)
+    if not match:
+        return start, None
+    stop = match.start() + len(match[0].rstrip(" .-("))
+    if (_NOT_A_PHONE.match(match[0]) or _DECIMAL.search(match[0])
+            or (cell and not _CELL_NUMBER.match(match[0]))):
+        return stop, None
+    digits, end = 0, None
+    for group in _DIGITS.finditer(match[0]):
+        digits += group.end() - group.start()
+        if digits > 15 or (end and "(" in match[0][end - match.start():group.start()]):
+            break
+        if digits >= 7:
+            end = match.start() + group.end()
+    if end is None or _ends_in_a_word(text, end) or _is_counted(text, match.start(), end):
+        return stop, None
+    return end, end
+
+
 def _after_words(text: str, start: int, stop: int) -> Iterator[Span]:
-    """`Tel: 020 7946 0958`, `电话62345678`: 7 to 15 digits after a word for telephones, unless they
-    are a date or years, a decimal number, or an amount by what follows."""
+    """Numbers after a cue, alone or in a list: `Tel: 020 7946 0958`, `电话62345678、62345679`."""
     for match in _AFTER_WORD.finditer(text, start, stop):
-        word = _WORDS.search(text[max(0, match.start() - 24):match.start()])
-        if (not word or _NOT_A_PHONE.match(match[0]) or _DECIMAL.search(match[0])
-                or (word["cell"] and not (_CELL.match(word[0])
-                                          and _CELL_NUMBER.match(match[0])))):
+        cue = _WORDS.search(text[max(0, match.start() - 24):match.start()])
+        if not cue or (cue["cell"] and not _CELL.match(cue[0])):
             continue
-        digits, end = 0, None
-        for group in _DIGITS.finditer(match[0]):
-            digits += group.end() - group.start()
-            if digits > 15 or (end and "(" in match[0][end - match.start():group.start()]):
+        first = match.start()
+        while True:
+            next_search, end = _listed(text, first, bool(cue["cell"]))
+            if end is None:
                 break
-            if digits >= 7:
-                end = match.start() + group.end()
-        if end and not (_ends_in_a_word(text, end) or _is_counted(text, match.start(), end)
-                        or _is_service(text[match.start():end])):
-            yield Span(match.start() + (match[0][0] == "(" and ")" not in match[0]), end, "phone")
+            if not _is_service(text[first:end]):
+                yield Span(first + (text[first] == "(" and ")" not in text[first:end]), end,
+                           "phone")
+            separator = _BETWEEN.match(text, next_search)
+            if not separator:
+                break
+            first = separator.end()
 
 
 def phones(text: str, start: int, stop: int) -> Iterator[Span]:
@@ -202,8 +232,9 @@ def phones(text: str, start: int, stop: int) -> Iterator[Span]:
       characters, a space; with an extension.
     - North American numbers in their usual groups; numbers with + and an assigned country code and
       as many digits as that country uses.
-    - 7 to 15 digits straight after `Tel:`, `电话` and the like, but for dates, ranges of years and
-      amounts (`1234567 units`); after `cell:` only in a form that telephone numbers alone have.
+    - 7 to 15 digits straight after a cue such as `Tel:` or `电话`, except dates, years and
+      amounts (`1234567 units`); after `cell:` only in a form that telephone numbers alone have. A
+      cue covers a list of numbers, whatever separates them.
 
     Service numbers (400-..., 1-800-..., 95588) belong to nobody and are none.
 

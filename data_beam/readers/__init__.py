@@ -1,1 +1,1 @@
-"""Raw bytes in, records out; what cannot be read becomes a dead letter."""
+"""Readers: files to records. What cannot be read becomes a dead letter."""

@@ -1,4 +1,4 @@
-"""Which files a recipe means, in an order that does not depend on the machine."""
+"""The files of a recipe, in an order that does not depend on the machine."""
 
 import dataclasses
 import fnmatch
@@ -7,14 +7,23 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from data_beam.base import files
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
-from data_beam.sinks import files
 from maxlm.config.schema import ConfigError
 
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """One file to read: `input` is its place in the source's list of inputs."""
+    """One file to read.
+
+    Attributes:
+      source: name of the source.
+      input: index in the source's list of inputs.
+      location: path to open it by; bytes of its name that are not UTF-8 are surrogates, as in
+        Python.
+      path: relative to the input's root, with / and the input's prefix: what the corpus records.
+        Bytes that are not UTF-8 are written as `\\xff`.
+    """
 
     source: str
     input: int
@@ -28,7 +37,7 @@ class File:
 
 
 def _readable(path: str) -> str:
-    """A path whose bytes that are no UTF-8 are escaped; others stay as they are."""
+    """A path with the bytes that are not UTF-8 escaped."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -36,25 +45,25 @@ def _root(config: InputConfig) -> str:
     return config.root.rstrip("/\\") + "/"
 
 
-def _leaves_out(config: InputConfig, path: str) -> bool:
+def _is_excluded(config: InputConfig, path: str) -> bool:
     """Whether an input excludes a file, by its readable path below the root."""
     return any(fnmatch.fnmatchcase(path, glob) for glob in config.exclude)
 
 
-def _enters(inputs: Iterable[InputConfig], folder: str) -> bool:
-    """Whether none of some inputs excludes all that can be in a folder: `*` crosses /, so that a
-    glob with one at its end that matches `private/` matches all below it."""
+def _may_hold_files(inputs: Iterable[InputConfig], folder: str) -> bool:
+    """Whether no input excludes all files of a folder: `*` crosses /, so that a glob that ends with
+    it and matches `private/` matches everything below."""
     return not any(glob.endswith("*") and fnmatch.fnmatchcase(_readable(folder), glob)
                    for config in inputs for glob in config.exclude)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Seen:
-    """What the patterns came upon.
+    """What was found while listing.
 
     Attributes:
-      matched: locations of the files that a pattern matches, excluded ones too.
-      links: symbolic links to folders, not followed.
+      matched: locations of the files that a pattern matches, with excluded ones.
+      links: symbolic links to folders, which are not followed.
     """
 
     matched: set[str] = dataclasses.field(default_factory=set)
@@ -65,16 +74,20 @@ def _list_input(source: SourceConfig, index: int, seen: _Seen) -> list[File]:
     config: InputConfig = source.inputs[index]
     root = _root(config)
     where = f"source {source.name!r}, input {index}"
+    wrong = files.no_folder(root)
+    if wrong:
+        raise ConfigError(f"{where}: the folder {config.root} {wrong}; correct its root")
     links: list[str] = []
     try:
-        found = list(files.match(root, config.pattern, lambda folder: _enters([config], folder),
-                                 lambda folder: links.append(root + folder)))
+        found = list(files.match(
+            root, config.pattern, lambda folder: _may_hold_files([config], folder),
+            lambda folder: links.append(root + folder)))
     except files.UnreadableFolder as error:
         exclude = (_readable(error.folder[len(root):]) + "/*",)
         raise ConfigError(f"{where}: {error}" + (
             f", or leave it out with exclude={exclude}" if len(error.folder) > len(root) else "")
         ) from None
-    except Exception as error:  # Beam wraps each file system's own errors in its own.
+    except Exception as error:  # each file system of Beam has its own errors
         raise ConfigError(f"{where}: cannot list {root + config.pattern}: {error}") from None
     seen.matched.update(entry.path for entry in found)
     seen.links.update(links)
@@ -82,7 +95,7 @@ def _list_input(source: SourceConfig, index: int, seen: _Seen) -> list[File]:
     for entry in found:
         location = entry.path.replace("\\", "/")
         relative = _readable(location[len(root):] if location.startswith(root) else location)
-        if _leaves_out(config, relative):
+        if _is_excluded(config, relative):
             continue
         listed.append(File(source.name, index, entry.path, config.prefix + relative,
                            entry.size_in_bytes, entry.last_updated_in_seconds or 0.0))
@@ -93,7 +106,7 @@ def _list_input(source: SourceConfig, index: int, seen: _Seen) -> list[File]:
 
 
 def unfollowed(links: Sequence[str]) -> str:
-    """One line about symbolic links to folders, of which there is at least one."""
+    """A line about one or more symbolic links to folders."""
     one = len(links) == 1
     what = "link to a folder is" if one else "links to folders are"
     return (f"{len(links):,} symbolic {what} not followed, such as {min(links)!r}; to read what is "
@@ -106,7 +119,7 @@ _KINDS_SHOWN = 8
 
 
 def _kinds(paths: Iterable[str]) -> str:
-    """`.json 7, .xhtml 5`: suffixes in small letters, the most frequent first."""
+    """`.json 7, .xhtml 5`: suffixes in lower case, the most frequent first."""
     counts: Counter[str] = Counter()
     for path in paths:
         suffix = _KIND.search(path.rpartition("/")[2].lower().lstrip("."))
@@ -118,7 +131,7 @@ def _kinds(paths: Iterable[str]) -> str:
 
 
 def _notes(recipe: RecipeConfig, seen: _Seen) -> Iterator[str]:
-    """What the user should know of files that are not listed, a line each."""
+    """Notes for the user about files that are not listed, a line each."""
     if seen.links:
         yield f"warning: {unfollowed(sorted(seen.links))}"
     roots: dict[str, list[InputConfig]] = {}
@@ -126,14 +139,14 @@ def _notes(recipe: RecipeConfig, seen: _Seen) -> Iterator[str]:
         for config in source.inputs:
             roots.setdefault(_root(config), []).append(config)
     for root, inputs in roots.items():
-        # Where each input takes a corner of the folder, the rest was never meant.
+        # Inputs that take a part of the folder leave out the rest on purpose.
         if not all(_WHOLE_FOLDER.fullmatch(config.pattern) for config in inputs):
             continue
-        # A file that one input excludes is left out on purpose.
+        # A file that one input excludes is left out on purpose too.
         unread = [entry.path for entry in files.match(
-                      root, "**", lambda folder, inputs=inputs: _enters(inputs, folder))
+                      root, "**", lambda folder, inputs=inputs: _may_hold_files(inputs, folder))
                   if entry.path not in seen.matched and not any(
-                      _leaves_out(config, _readable(entry.path[len(root):])) for config in inputs)]
+                      _is_excluded(config, _readable(entry.path[len(root):])) for config in inputs)]
         if unread:
             yield (f"note: {len(unread):,} file{'' if len(unread) == 1 else 's'} under "
                    f"{root.rstrip('/')} {'is' if len(unread) == 1 else 'are'} of kinds that this "
@@ -141,7 +154,7 @@ def _notes(recipe: RecipeConfig, seen: _Seen) -> Iterator[str]:
 
 
 def _capped(listed: Sequence[File], max_bytes: int) -> list[File]:
-    """Files in the order of their paths' hash until the next would pass `max_bytes`."""
+    """Files in the order of the hashes of their paths, until the next would pass `max_bytes`."""
     chosen, total = [], 0
     for file in sorted(listed, key=lambda f: hashlib.sha256(f.path.encode()).digest()):
         if total + file.size > max_bytes:
@@ -159,12 +172,12 @@ def list_files(recipe: RecipeConfig, tell: Callable[[str], None] | None = None) 
 
     Args:
       recipe: checked recipe.
-      tell: gets a line on each thing that the user may miss in the list: links to folders, and
+      tell: called with a line about each thing that the user may miss: links to folders, and
         files of other kinds where the inputs take a whole folder by suffix.
 
     Raises:
-      ConfigError: a pattern that matches nothing, a folder that cannot be read, or two files of
-        one source with one path.
+      ConfigError: a root that does not exist, a pattern that matches nothing, a folder that cannot
+        be read, or two files of one source with the same path.
     """
     result: list[File] = []
     seen = _Seen()

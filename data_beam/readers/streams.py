@@ -1,10 +1,22 @@
-"""Bytes of a file through Beam's file systems, decompressed by content, in bounded memory."""
+"""Bytes of a file through Beam's file systems, decompressed by content, in bounded memory.
+
+A compressed file is a row of units: gzip members, bzip2 streams, zstd frames. Each ends with a
+checksum of its content (zstd's is optional), so:
+
+- The content of a unit is used once its checksum is right. A unit of up to `HELD_BYTES` is held in
+  memory until then; a larger one is decompressed twice, first to check it and then to use it.
+- Nothing of a corrupt unit is used. Reading goes on at the next unit whose checksum is right.
+- A unit that the end of the file cuts short has no checksum. Its content is used, because nothing
+  speaks against it, and the file is reported as truncated.
+"""
 
 import bz2
+import contextlib
 import dataclasses
+import math
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO
 
 import zstandard
@@ -12,18 +24,62 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 READ_BYTES = 1 << 20
-ZSTD_READ_BYTES = 1 << 12
-"""zstd's decompressor has no output bound; 4 KiB of input can make at most about 128 MiB."""
+HELD_BYTES = 1 << 24
+"""Decompressed bytes of a unit that wait in memory for its checksum."""
+ZSTD_READ_BYTES = 1 << 11
+"""zstd's decompressor has no output bound: 2 KiB of input can make about 64 MiB."""
+_PIECE_BYTES = 1 << 16
+_MAX_REREAD_BYTES = 1 << 26
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Format:
+    """A compression format.
+
+    Attributes:
+      magic: how a file of it begins.
+      unit: how each of its units begins.
+      unit_bytes: length of the longest match of `unit`.
+      decoder: makes a decoder of one unit.
+      decode: decoder, compressed bytes -> decompressed bytes.
+      errors: what the decoder raises for corrupt bytes.
+      piece_bytes: compressed bytes to decode at once.
+      padding: bytes that may stand between units.
+    """
+
+    name: str
+    magic: re.Pattern[bytes]
+    unit: re.Pattern[bytes]
+    unit_bytes: int
+    decoder: Callable[[], Any]
+    decode: Callable[[Any, bytes], bytes]
+    errors: tuple[type[Exception], ...]
+    piece_bytes: int = _PIECE_BYTES
+    padding: bytes = b""
+
+
 # With the first block's or the end's mark: three letters alone may begin a text.
-BZIP2_MAGIC = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
-_GZIP_MEMBER = b"\x1f\x8b\x08"
+_BZIP2_UNIT = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
+_FORMATS = (
+    _Format("gzip", re.compile(GZIP_MAGIC), re.compile(rb"\x1f\x8b\x08[\x00-\x1f]"), 4,
+            lambda: zlib.decompressobj(wbits=31),
+            lambda decoder, data: decoder.decompress(data, READ_BYTES), (zlib.error,),
+            padding=b"\0"),
+    _Format("zstd", re.compile(re.escape(ZSTD_MAGIC)),
+            re.compile(re.escape(ZSTD_MAGIC)), 4,
+            lambda: zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj(),
+            lambda decoder, data: decoder.decompress(data), (zstandard.ZstdError,),
+            piece_bytes=ZSTD_READ_BYTES),
+    _Format("bzip2", _BZIP2_UNIT, _BZIP2_UNIT, 10, bz2.BZ2Decompressor,
+            lambda decoder, data: decoder.decompress(data, READ_BYTES), (OSError, ValueError)),
+)
 
 
 class DamagedFile(Exception):
-    """The compressed stream ends early or is corrupt; what was yielded before came from it."""
+    """The file is corrupt or cut short; what was yielded before may be used."""
 
     def __init__(self, reason: str, detail: str):
         super().__init__(f"{reason}: {detail}")
@@ -32,10 +88,29 @@ class DamagedFile(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Gap:
-    """A place where compressed bytes were corrupt and reading went on behind them."""
+    """A place where content is missing because the file is damaged.
+
+    Attributes:
+      reason, detail: of the dead letter.
+      is_end: the file is cut short here.
+    """
 
     reason: str
     detail: str
+    is_end: bool = False
+
+
+class _BadUnit(Exception):
+    """A unit is corrupt, or cut short by the end of the file.
+
+    Attributes:
+      position: of the file, up to which it was decoded.
+      is_cut: whether it is cut short.
+    """
+
+    def __init__(self, detail: str, position: int, is_cut: bool = False):
+        super().__init__(detail)
+        self.position, self.is_cut = position, is_cut
 
 
 def open_raw(path: str) -> BinaryIO:
@@ -43,164 +118,188 @@ def open_raw(path: str) -> BinaryIO:
     return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
-def _gzip(head: bytes, handle: "_Told", over_gaps: bool) -> Iterator[bytes | Gap]:
-    """Inflates a gzip file of one or more members; zlib checks each member's CRC and length."""
-    pending, position = head, len(head)
-    decoder: Any = zlib.decompressobj(wbits=31)
-    begun_before = False  # the member, before the bytes now pending
-    while True:
-        before = None if over_gaps else decoder.copy()
-        try:
-            chunk = decoder.decompress(pending, READ_BYTES)
-        except zlib.error as error:
-            detail = f"near compressed byte {position - len(pending)}: {error}"
-            if before is not None:
-                yield from _up_to_error(before, pending)
-                raise DamagedFile("corrupt gzip", detail) from None
-            yield Gap("corrupt gzip", detail)
-            found = pending.find(_GZIP_MEMBER, 0 if begun_before else 1)
-            while found < 0:
-                block = handle.read(READ_BYTES)
-                if not block:
-                    return
-                position += len(block)
-                pending = pending[-2:] + block
-                found = pending.find(_GZIP_MEMBER)
-            pending = pending[found:]
-            decoder, begun_before = zlib.decompressobj(wbits=31), False
-            continue
-        if chunk:
-            yield chunk
-        if decoder.eof:
-            pending = decoder.unused_data.lstrip(b"\0")  # gzip allows zero padding after a member
-            while not pending:
-                block = handle.read(READ_BYTES)
-                if not block:
-                    return
-                position += len(block)
-                pending = block.lstrip(b"\0")
-            decoder, begun_before = zlib.decompressobj(wbits=31), False
-            continue
-        begun_before = True
-        pending = decoder.unconsumed_tail
-        if not pending and not chunk:
-            pending = handle.read(READ_BYTES)
-            position += len(pending)
-            if not pending:
-                raise DamagedFile("truncated gzip", "the file ends before its checksum")
+class _Bytes:
+    """The bytes of a file at any position; the block that was read last is kept.
+
+    Attributes:
+      reread: compressed bytes that were decoded in vain.
+    """
+
+    def __init__(self, handle: BinaryIO):
+        self._handle, self._begin, self._block = handle, 0, b""
+        self.reread = 0
+
+    def at(self, position: int, size: int = _PIECE_BYTES) -> bytes:
+        """Up to `size` bytes at a position, at least one but for the end of the file."""
+        end = self._begin + len(self._block)
+        if not self._begin <= position < end:
+            if position != end:
+                self._handle.seek(position)
+            self._begin, self._block = position, self._handle.read(READ_BYTES)
+        start = position - self._begin
+        return self._block[start:start + size]
+
+    def find(self, pattern: re.Pattern[bytes], longest: int, position: int) -> int | None:
+        """Where a pattern of up to `longest` bytes first matches from a position on."""
+        tail = b""
+        while block := self.at(position, READ_BYTES):
+            found = pattern.search(tail + block)
+            if found:
+                return position - len(tail) + found.start()
+            position += len(block)
+            tail = (tail + block)[-longest + 1:]
+        return None
 
 
-def _up_to_error(decoder: Any, pending: bytes) -> Iterator[bytes]:
-    """What comes out before an error, which zlib keeps for itself: all of a file below a megabyte
-    whose checksum is wrong."""
-    for step in (4096, 64, 1):
-        while pending:
-            before = decoder.copy()
-            try:
-                chunk = decoder.decompress(pending[:step])
-            except zlib.error:
-                decoder = before
-                break
-            yield chunk
-            pending = pending[step:]
-
-
-def _bzip2(head: bytes, handle: "_Told") -> Iterator[bytes]:
-    """Decompresses a bzip2 file of one or more streams; each block's CRC is checked."""
-    pending, position = head, len(head)
-    while pending:
-        decoder = bz2.BZ2Decompressor()
-        while not decoder.eof:
-            if decoder.needs_input and not pending:
-                pending = handle.read(READ_BYTES)
-                position += len(pending)
-                if not pending:
-                    raise DamagedFile("truncated bzip2", "the file ends before its checksum")
-            try:
-                chunk = decoder.decompress(pending, READ_BYTES)
-            except (OSError, ValueError) as error:
-                raise DamagedFile(
-                    "corrupt bzip2", f"near compressed byte {position}: {error}") from None
-            pending = b""  # what is left of it is kept inside
-            if chunk:
-                yield chunk
-        pending = decoder.unused_data or handle.read(READ_BYTES)
-
-
-def _zstd(head: bytes, handle: "_Told") -> Iterator[bytes]:
-    """Decompresses zstd frames; a frame's checksum is checked where it has one."""
-    context = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-    decoder: Any = None
-    pending, position = head, 0
-    while True:
-        if not pending:
-            pending = handle.read(READ_BYTES)
-            position += len(pending)
-            if not pending:
-                if decoder is not None:
-                    raise DamagedFile("truncated zstd", "the file ends inside a frame")
-                return
-        if decoder is None:
-            decoder = context.decompressobj()
-        piece, pending = pending[:ZSTD_READ_BYTES], pending[ZSTD_READ_BYTES:]
-        try:
-            chunk = decoder.decompress(piece)
-        except zstandard.ZstdError as error:
-            raise DamagedFile("corrupt zstd", f"near compressed byte {position}: {error}") from None
-        if chunk:
-            yield chunk
-        if decoder.eof:
-            pending = decoder.unused_data + pending
-            decoder = None
-
-
-class _Told:
-    """A file that tells how far it was read."""
-
-    def __init__(self, handle: BinaryIO, at: Callable[[int], None]):
-        self._handle, self._at, self._position = handle, at, 0
-
-    def read(self, size: int) -> bytes:
-        self._at(self._position)  # what came before has been dealt with
-        data = self._handle.read(size)
-        self._position += len(data)
-        return data
-
-
-def chunks_and_gaps(path: str, at: Callable[[int], None] = lambda position: None,
-                    over_gaps: bool = True) -> Iterator[bytes | Gap]:
-    """`chunks`, but a corrupt member of a gzip file of many is no end: a `Gap` stands for it.
+def _unit(source: _Bytes, form: _Format, position: int) -> Iterator[tuple[bytes, int]]:
+    """Decodes the unit at a position: its content in pieces, each with the position behind its
+    compressed bytes; the last is empty and has the position behind the unit.
 
     Raises:
-      DamagedFile: the file ends too early, or is corrupt where there is no telling how to go on.
+      _BadUnit: after the pieces that could be decoded.
     """
-    with open_raw(path) as raw:
-        handle = _Told(raw, at)
-        head = handle.read(READ_BYTES)
-        if head.startswith(GZIP_MAGIC):
-            yield from _gzip(head, handle, over_gaps)
-        elif head.startswith(ZSTD_MAGIC):
-            yield from _zstd(head, handle)
-        elif BZIP2_MAGIC.match(head):
-            yield from _bzip2(head, handle)
+    decoder = form.decoder()
+    size, last = 0, b""
+    while not decoder.eof:
+        wants_input = getattr(decoder, "needs_input", True)
+        piece = source.at(position, form.piece_bytes) if wants_input else b""
+        try:
+            chunk = form.decode(decoder, piece)
+        except form.errors as error:
+            raise _BadUnit(f"near compressed byte {position}: {error}",
+                           position + len(piece)) from None
+        position += len(piece) - len(getattr(decoder, "unconsumed_tail", b""))
+        size, last = size + len(chunk), (last + piece[-4:])[-4:]
+        if chunk:
+            yield chunk, position
+        elif wants_input and not piece and not decoder.eof:
+            if form.name == "gzip" and _is_trailer(last, size):
+                raise _BadUnit("the content does not end where the member does", position)
+            raise _BadUnit("the file ends before its checksum", position, is_cut=True)
+    yield b"", position - len(decoder.unused_data)
+
+
+def _is_trailer(last: bytes, size: int) -> bool:
+    """Whether the last bytes of a gzip file say that it has about the size that was decoded.
+
+    Then the member is whole, and a flipped bit made the decoder miss its end.
+    """
+    difference = abs(int.from_bytes(last, "little") - size % 2**32)
+    return size > 0 and difference <= min(1 << 16, max(512, size // 8))
+
+
+def _checked(source: _Bytes, form: _Format, position: int, at: Callable[[int], None],
+             limit: float) -> Generator[bytes, None, int]:
+    """The content of the unit at a position, once its checksum is right.
+
+    Returns:
+      The position behind it.
+
+    Raises:
+      _BadUnit: before anything is yielded.
+    """
+    held, size, end = [], 0, position
+    for chunk, end in _unit(source, form, position):
+        size += len(chunk)
+        if size > limit:
+            break
+        if size <= HELD_BYTES:
+            held.append((chunk, end))
         else:
-            while head:
-                yield head
-                head = handle.read(READ_BYTES)
+            held.clear()
+    is_held = size <= min(HELD_BYTES, limit)
+    for chunk, end in held if is_held else _unit(source, form, position):
+        if chunk:
+            yield chunk
+        at(end)
+    return end
 
 
-def chunks(path: str, at: Callable[[int], None] = lambda position: None) -> Iterator[bytes]:
-    """Decompressed pieces of a file.
+def _next_good(source: _Bytes, form: _Format, position: int) -> int | None:
+    """The first position from here on where a unit begins whose checksum is right."""
+    while (found := source.find(form.unit, form.unit_bytes, position)) is not None:
+        try:
+            for _ in _unit(source, form, found):
+                pass
+            return found
+        except _BadUnit as error:
+            position = found + 1
+            # Bytes in a corrupt unit may look like the beginnings of others, each decoded in vain.
+            # Past a bound the search no longer goes back, so that time is linear in the file.
+            source.reread += error.position - found
+            if source.reread > _MAX_REREAD_BYTES:
+                position = max(position, error.position)
+    return None
+
+
+def _units(source: _Bytes, form: _Format, at: Callable[[int], None], limit: float,
+           begin: Callable[[int], None]) -> Iterator[bytes | Gap]:
+    position = 0
+    while piece := source.at(position):
+        content = piece.lstrip(form.padding) if form.padding else piece
+        if len(content) < len(piece):
+            position += len(piece) - len(content)
+            continue
+        begin(position)
+        try:
+            position = yield from _checked(source, form, position, at, limit)
+            continue
+        except _BadUnit as error:
+            damage = error
+        following = _next_good(source, form, position + 1)
+        if following is None and damage.is_cut:
+            with contextlib.suppress(_BadUnit):
+                for chunk, end in _unit(source, form, position):
+                    yield chunk
+                    at(end)
+            yield Gap(f"truncated {form.name}", str(damage), is_end=True)
+            return
+        yield Gap(f"corrupt {form.name}", f"{damage}; " + (
+            "nothing behind it can be read" if following is None else
+            f"reading goes on at compressed byte {following}"))
+        if following is None:
+            return
+        position = following
+
+
+def _ignore(position: int) -> None:
+    pass
+
+
+def pieces(path: str, at: Callable[[int], None] = _ignore, limit: float = math.inf,
+           begin: Callable[[int], None] = _ignore) -> Iterator[bytes | Gap]:
+    """Decompressed pieces of a file, with a `Gap` wherever content is missing.
 
     Args:
       path: on any file system that Beam knows.
       at: told how many bytes of the file lie behind, each time before more are read.
+      limit: the caller takes no more bytes than this; a unit that has more is not checked.
+      begin: told where each unit begins in the file, before its first piece comes.
+    """
+    with open_raw(path) as raw:
+        source = _Bytes(raw)
+        head = source.at(0)
+        form = next((form for form in _FORMATS if form.magic.match(head)), None)
+        if form is not None:
+            yield from _units(source, form, at, limit, begin)
+            return
+        position = 0
+        while piece := source.at(position, READ_BYTES):
+            yield piece
+            position += len(piece)
+            at(position)
+
+
+def chunks(path: str, at: Callable[[int], None] = _ignore, limit: float = math.inf
+           ) -> Iterator[bytes]:
+    """`pieces` up to the first gap.
 
     Raises:
-      DamagedFile: after the pieces that could be had.
+      DamagedFile: there is one; after the pieces before it.
     """
-    for piece in chunks_and_gaps(path, at, over_gaps=False):
-        assert isinstance(piece, bytes)
+    for piece in pieces(path, at, limit):
+        if isinstance(piece, Gap):
+            raise DamagedFile(piece.reason, piece.detail)
         yield piece
 
 
@@ -208,68 +307,12 @@ def read_all(path: str, limit: int) -> bytes | None:
     """The whole decompressed file, or None when it is larger than `limit` bytes.
 
     Raises:
-      DamagedFile: the stream cannot be decompressed to its end.
+      DamagedFile: content is missing.
     """
     parts, size = [], 0
-    for chunk in chunks(path):
+    for chunk in chunks(path, limit=limit):
         size += len(chunk)
         if size > limit:
             return None
         parts.append(chunk)
     return b"".join(parts)
-
-
-@dataclasses.dataclass(frozen=True)
-class Line:
-    """Line `number` (from 1) without its line end, or only its `size` where it passed the cap.
-
-    Where `cut`, the file was damaged behind it: it may not be all of the line.
-    """
-
-    number: int
-    content: bytes | None
-    size: int
-    cut: bool = False
-
-
-def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Line]:
-    """Splits at LF; memory stays near `limit` and time linear whatever a line's length.
-
-    Raises:
-      DamagedFile: from `pieces`; after what is there of the line before the damage.
-    """
-    parts: list[bytes] = []
-    size, number = 0, 1
-
-    def finished(cut: bool = False) -> Line:
-        content = b"".join(parts) if size <= limit else None
-        if content is not None and content.endswith(b"\r"):
-            content = content[:-1]
-        return Line(number, content, size, cut)
-
-    damage = None
-    while True:
-        try:
-            piece = next(pieces, None)
-        except DamagedFile as error:
-            damage, piece = error, None
-        if piece is None:
-            break
-        start = 0
-        while True:
-            end = piece.find(b"\n", start)
-            part = piece[start:] if end < 0 else piece[start:end]
-            size += len(part)
-            if size <= limit:
-                parts.append(part)
-            else:
-                parts.clear()
-            if end < 0:
-                break
-            yield finished()
-            parts.clear()
-            size, number, start = 0, number + 1, end + 1
-    if size:
-        yield finished(cut=damage is not None)
-    if damage is not None:
-        raise damage

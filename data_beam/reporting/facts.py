@@ -131,7 +131,8 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     """A kept document as JSON has it: without infinities and NaNs."""
     scores = {name: value if math.isfinite(value) else None
               for name, value in sorted(row["scores"].items())}
-    return {**{key: row[key] for key in ("id", "path", "record", "domain", "licence", "language")},
+    return {**{key: row[key] for key in (
+                "id", "path", "record", "url", "domain", "licence", "language")},
             "language_score": None if row["language_score"] is None else round(
                 row["language_score"], 4),
             **{key: row[key] for key in ("split", "transforms", "characters")},
@@ -153,14 +154,13 @@ def _ends(manifest: Mapping[str, Any], kind: str) -> list[tuple[str, str, int]]:
 def _dropped(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, Any]]:
     """Samples by stage and reason. Personal data is masked: these texts did not come as far as the
     rule that would have replaced it, or were dropped by it."""
-    width = manifest["recipe"].get("filters", {}).get("short_line_width", 0)
     result = []
     for stage, reason, count in _ends(manifest, "dropped"):
         samples = []
         for row in summary.dropped.get((stage, reason), []):
             text, detail = redact(row["text"]), redact(row["detail"])
-            piece, marks, start = clip(text, find_marks(text, reason, detail, width),
-                                       SHOWN_CHARACTERS)
+            piece, marks, start = clip(
+                text, find_marks(text, stage, reason, detail, manifest["recipe"]), SHOWN_CHARACTERS)
             after = len(text) - start - len(piece) + (row["characters"] or 0) - len(row["text"])
             samples.append({
                 "id": row["id"], "source": row["source"], "path": row["path"],

@@ -7,13 +7,13 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
 from data_beam.dedup import clusters
 from data_beam.reporting import facts, page
 from data_beam.reporting.summarise import Job, summarise
 from data_beam.reporting.summary import Summary
 from data_beam.reporting.topics import MIN_DOCUMENTS, Topic, find_topics
 from data_beam.reporting.words import UNSPACED
-from data_beam.sinks import files
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import Tokenizer
 

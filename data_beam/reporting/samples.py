@@ -14,10 +14,11 @@ _SEARCH_COLUMNS = ("similarity", "bands", "rows", "candidate_probability", "buck
 
 
 def _name(row: Mapping[str, Any]) -> Html:
-    """Source, path and record."""
+    """Source, path, record and address."""
     record = "" if row["record"] is None else f" #{row['record']}"
     source = [tag("b", row["source"]), " "] if "source" in row else []
-    return join([*source, tag("bdi", f"{row['path']}{record}")])
+    url = [" ", tag("bdi", row["url"])] if row.get("url") else []
+    return join([*source, tag("bdi", f"{row['path']}{record}"), *url])
 
 
 def _text(text: Html, before: int, after: int, language: str | None = None, code: bool = False

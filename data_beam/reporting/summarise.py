@@ -16,10 +16,11 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from pyarrow.compute import call_function
 
-from data_beam.corpus_files import DAMAGED, damaged
+from data_beam.base import files
+from data_beam.base.records import Origin
+from data_beam.base.stage_context import KINDS, shard_numbers
 from data_beam.dedup import clusters
-from data_beam.progress import WorkerProgress
-from data_beam.records import Origin
+from data_beam.readers.corpus_files import DAMAGED, damaged
 from data_beam.reporting.summary import (
     DROPPED_SAMPLES,
     KEPT_SAMPLES,
@@ -32,8 +33,9 @@ from data_beam.reporting.summary import (
     first_by_id,
     largest,
 )
-from data_beam.sinks import documents, files, leftovers
-from data_beam.stages.context import KINDS, shard_numbers
+from data_beam.runners.progress import WorkerProgress
+from data_beam.sinks import documents
+from data_beam.sinks.shards import DROPPED_SCHEMA
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import Tokenizer
 
@@ -41,7 +43,8 @@ TOPIC_CHARACTERS = 4000
 """Of the text of a document that topics are made from."""
 BY_LANGUAGE = "perplexity"
 """The score whose scale differs by language, because each has a model of its own."""
-_COLUMNS = ["id", "text", *KEYS, "path", "record", "language_score", "transforms", "scores"]
+_COLUMNS = ["id", "text", *KEYS, "path", "record", "url", "language_score", "transforms",
+            "scores"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,7 +196,7 @@ class Summarise(beam.DoFn):
         """Adds dropped documents without a text, where no stage kept one: it had none, or was
         dropped by the reader."""
         found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-        for row in documents.read_rows(self._job.path("dropped", shard), leftovers.DROPPED_SCHEMA):
+        for row in documents.read_rows(self._job.path("dropped", shard), DROPPED_SCHEMA):
             key = row["stage"], row["reason"]
             rows = found.setdefault(key, [])
             if key not in summary.dropped and len(rows) < DROPPED_SAMPLES:

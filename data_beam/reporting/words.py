@@ -3,7 +3,8 @@
 import re
 import unicodedata
 
-from data_beam.filters.words import chinese_words
+from data_beam.base.characters import HAN
+from data_beam.filters.segmentation import chinese_words
 
 _CHINESE = frozenset({"zh", "wuu", "yue"})
 UNSPACED = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz"})
@@ -12,7 +13,7 @@ UNSPACED = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz"})
 _MARKS = "".join(chr(code) for code in range(0x300, 0x10000)
                  if unicodedata.category(chr(code)) in ("Mn", "Mc"))
 _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}]|['’](?=[^\W\d_]))*")
-_HAN_WORD = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
+_HAN_WORD = re.compile(f"[{HAN}]+")
 
 
 def words(text: str, language: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""Shards on disk: written under a temporary name, renamed when whole."""
+"""Sinks: output files, written under a temporary name and renamed when complete."""

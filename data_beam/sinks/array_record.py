@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 from array_record.python.array_record_module import ArrayRecordReader, ArrayRecordWriter
 
-from data_beam.sinks import files
+from data_beam.base import files
 from maxlm.data.corpus import ID_BYTES, Shard, encode_record
 
 # A group of one record is read alone; see docs/decisions.md for what compression costs and saves.

@@ -1,9 +1,9 @@
-"""Documents in Parquet: those of a finished corpus, and those that one stage hands to the next.
+"""Documents in Parquet: those of a finished corpus, and those that a stage passes to the next.
 
 Both are sorted by id, and their bytes depend on the documents alone (and pyarrow's version).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +11,8 @@ import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.records import Document, Origin
-from data_beam.sinks import files
+from data_beam.base import files
+from data_beam.base.records import Document, Origin
 from maxlm.data import corpus
 
 _SCORES = pa.map_(pa.string(), pa.float64())
@@ -32,8 +32,10 @@ SCHEMA = pa.schema([
     ("transforms", pa.list_(pa.string())),
     ("scores", _SCORES),
     ("cluster", pa.string()),
+    ("url", pa.string()),
+    ("offset", pa.int64()),
 ])
-"""Of CORPUS/documents."""
+"""Columns of CORPUS/documents."""
 assert tuple(SCHEMA.names) == corpus.DOCUMENT_COLUMNS
 
 STAGE_SCHEMA = pa.schema([
@@ -54,8 +56,9 @@ STAGE_SCHEMA = pa.schema([
     ("scores", _SCORES),
     ("cluster", pa.string()),
     ("split_key", pa.string()),
+    ("offset", pa.int64()),
 ])
-"""Of the documents of a stage: a `Document`, and its id."""
+"""Columns of the documents of a stage: a `Document`, and its id."""
 
 ROW_GROUP_ROWS = 1000
 _ROW_GROUP_CHARACTERS = 64 * 2**20
@@ -71,7 +74,7 @@ def stage_row(document: Document) -> dict[str, Any]:
         "language_score": document.language_score, "sha256": document.sha256,
         "bytes_sha256": document.bytes_sha256, "transforms": list(document.transforms),
         "is_code": document.is_code, "scores": sorted(document.scores.items()),
-        "cluster": document.cluster, "split_key": document.split_key,
+        "cluster": document.cluster, "split_key": document.split_key, "offset": document.offset,
     }
 
 
@@ -81,7 +84,7 @@ def from_stage_row(row: dict[str, Any]) -> Document:
         Origin(row["source"], row["path"], row["record"]), row["text"], row["domain"],
         row["licence"], row["url"], row["language"], row["language_score"], row["sha256"],
         row["bytes_sha256"], tuple(row["transforms"]), row["is_code"], dict(row["scores"]),
-        row["cluster"], row["split_key"])
+        row["cluster"], row["split_key"], row["offset"])
 
 
 def corpus_row(document: Document, split: str) -> dict[str, Any]:
@@ -90,25 +93,26 @@ def corpus_row(document: Document, split: str) -> dict[str, Any]:
     return {
         "id": origin.id, "text": document.text, "source": origin.source,
         "domain": document.domain, "licence": document.licence,
-        "path": document.url or origin.path, "language": document.language, "split": split,
+        "path": origin.path, "language": document.language, "split": split,
         "sha256": document.sha256, "record": origin.record,
         "language_score": document.language_score, "bytes_sha256": document.bytes_sha256,
         "transforms": list(document.transforms), "scores": sorted(document.scores.items()),
-        "cluster": document.cluster or None,
+        "cluster": document.cluster or None, "url": document.url or None,
+        "offset": document.offset,
     }
 
 
 def write_table(handle: Any, table: pa.Table) -> None:
-    """A table that is in memory."""
+    """Writes a table that is in memory."""
     pyarrow.parquet.write_table(table, handle, compression="zstd", row_group_size=ROW_GROUP_ROWS)
 
 
 def write_rows(path: str, temporary: str, rows: Iterable[dict[str, Any]],
                schema: pa.Schema) -> tuple[int, str, int]:
-    """A file of rows that come one by one, a row group in memory at a time.
+    """Writes rows that come one by one, with a row group in memory at a time.
 
     Args:
-      path: final place.
+      path: final path.
       temporary: existing folder on the same file system for the unfinished file.
       rows: in final order, with a `text`.
       schema: their columns.
@@ -152,6 +156,3 @@ def read_rows(path: str, schema: pa.Schema, columns: list[str] | None = None
 def read_documents(path: str) -> Iterator[Document]:
     """The documents of a stage's shard, sorted by id."""
     return map(from_stage_row, read_rows(path, STAGE_SCHEMA))
-
-
-Row = Callable[[Document], dict[str, Any]]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.sinks import files
+from data_beam.base import files
 from maxlm.config.schema import ConfigError
 
 _MARKER = "made_by"

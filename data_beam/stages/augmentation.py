@@ -12,17 +12,22 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam import user_function
-from data_beam.augment import share
-from data_beam.augment.augmenter import Augmenter, TemplateDocuments
+from data_beam.augment.augmenter import (
+    Augmenter,
+    TemplateDocuments,
+    admitted_buckets,
+    bucket_of,
+)
 from data_beam.augment.back_translation import MAX_RATIO
+from data_beam.base import files, user_function
+from data_beam.base.hashing import split_of
+from data_beam.base.records import DeadLetter, Document, Dropped, Origin
+from data_beam.base.stage_context import Context, StagePaths, shard_numbers
 from data_beam.config import RecipeConfig
-from data_beam.privacy.rule import PrivacyRule
-from data_beam.records import DeadLetter, Document, Dropped, Origin
-from data_beam.rules import judge, make_rules_for_made
-from data_beam.sinks import documents, files, leftovers
-from data_beam.split.content_hash import split_of
-from data_beam.stages.context import Context, Place, shard_numbers
+from data_beam.filters.chain import judge, make_filters_for_augmented
+from data_beam.privacy.filter import PrivacyFilter
+from data_beam.sinks import documents
+from data_beam.sinks.shards import rejected_row
 from maxlm.config.schema import ConfigError
 
 _OWN = -1
@@ -66,12 +71,12 @@ def check(recipe: RecipeConfig) -> None:
     TemplateDocuments(recipe.augment, recipe.sources)
 
 
-class Making:
+class ShardAugmenter:
     """Makes the documents of a shard; one a worker.
 
     Args:
       recipe: the whole recipe.
-      place: of the stage.
+      paths: of the stage.
 
     Attributes:
       failed: what the last call of `rows` could not make.
@@ -82,13 +87,13 @@ class Making:
     failed: list[DeadLetter]
     dropped: list[dict[str, Any]]
 
-    def __init__(self, recipe: RecipeConfig, place: Place):
-        self._recipe, self._place = recipe, place
+    def __init__(self, recipe: RecipeConfig, paths: StagePaths):
+        self._recipe, self._paths = recipe, paths
         self._augmenter = Augmenter(recipe.augment)
         self._templates = TemplateDocuments(recipe.augment, recipe.sources)
-        self._rules = make_rules_for_made(recipe) if recipe.augment.enabled else []
+        self._rules = make_filters_for_augmented(recipe) if recipe.augment.enabled else []
         self._privacy = next(
-            (rule for rule in self._rules if isinstance(rule, PrivacyRule)), None)
+            (rule for rule in self._rules if isinstance(rule, PrivacyFilter)), None)
 
     def _judged(self, origin: Origin, row: dict[str, Any]
                 ) -> dict[str, Any] | Dropped | DeadLetter:
@@ -118,7 +123,7 @@ class Making:
         if isinstance(outcome, dict):
             return outcome
         if isinstance(outcome, Dropped):
-            self.dropped.append({**leftovers.row(outcome), "id": row["id"]})
+            self.dropped.append({**rejected_row(outcome), "id": row["id"]})
         else:
             self.failed.append(outcome)
         return None
@@ -130,7 +135,7 @@ class Making:
 
     def _template_rows(self, shard: int) -> Iterator[dict[str, Any]]:
         for row in self._templates.rows():
-            if files.shard_of(row["id"], self._place.shards) == shard:
+            if files.shard_of(row["id"], self._paths.shards) == shard:
                 yield row
 
     def sizes(self, shard: int) -> dict[tuple[str, int], int]:
@@ -142,15 +147,15 @@ class Making:
             found[source, bucket] = found.get((source, bucket), 0) + characters
 
         for document in documents.read_documents(
-                self._place.shard_path(self._place.inputs, "documents", shard)):
+                self._paths.shard_path(self._paths.inputs, "documents", shard)):
             if split(document, self._recipe) == "train":
                 add(document.origin.source, _OWN, len(document.text))
                 for planned in self._augmenter.planned(document):
-                    add(document.origin.source, share.bucket(planned.id),
+                    add(document.origin.source, bucket_of(planned.id),
                         planned.characters if planned.row is None else
                         self._characters(document.origin, planned.row))
         for row in self._template_rows(shard):
-            add(row["source"], share.bucket(row["id"]),
+            add(row["source"], bucket_of(row["id"]),
                 self._characters(_template_origin(row), row))
         return found
 
@@ -179,7 +184,7 @@ class Making:
 
         self.failed, self.dropped = [], []
         templates = (kept for row in self._template_rows(shard)
-                     if share.bucket(row["id"]) in buckets[row["source"]]
+                     if bucket_of(row["id"]) in buckets[row["source"]]
                      and (kept := self._kept(_template_origin(row), row)) is not None)
         yield from heapq.merge(with_made(), templates, key=_id)
 
@@ -200,7 +205,7 @@ def _id(row: dict[str, Any]) -> str:
     return row["id"]
 
 
-def is_made(row: dict[str, Any]) -> bool:
+def is_augmented(row: dict[str, Any]) -> bool:
     """Whether a row of the corpus was made by augmentation."""
     return any(transform.startswith("augment:") for transform in row["transforms"])
 
@@ -208,22 +213,22 @@ def is_made(row: dict[str, Any]) -> bool:
 class _Sizes(beam.DoFn):
     """Shard number -> ((source, bucket), characters)."""
 
-    def __init__(self, recipe: RecipeConfig, place: Place):
-        self._recipe, self._place = recipe, place
+    def __init__(self, recipe: RecipeConfig, paths: StagePaths):
+        self._recipe, self._paths = recipe, paths
 
     def setup(self) -> None:
-        self._making = Making(self._recipe, self._place)
+        self._shard_augmenter = ShardAugmenter(self._recipe, self._paths)
 
     def process(self, shard: int) -> Iterator[tuple[tuple[str, int], int]]:
-        yield from self._making.sizes(shard).items()
+        yield from self._shard_augmenter.sizes(shard).items()
 
 
 class _WriteSizes(beam.DoFn):
     """(source, [bucket, characters]) -> a file for the command to read."""
 
-    def __init__(self, place: Place):
-        self._temporary = place.temporary
-        self._folder = FileSystems.join(place.temporary, *_FOLDER)
+    def __init__(self, paths: StagePaths):
+        self._temporary = paths.temporary
+        self._folder = FileSystems.join(paths.temporary, *_FOLDER)
 
     def process(self, element: tuple[str, Iterable[tuple[int, int]]]) -> None:
         source, sizes = element
@@ -234,23 +239,23 @@ class _WriteSizes(beam.DoFn):
 
 def admitted(context: Context) -> dict[str, frozenset[int]]:
     """The buckets of each source that fit under the cap: one pass over the shards."""
-    recipe, place = context.recipe, context.place
-    folder = FileSystems.join(place.temporary, *_FOLDER)
+    recipe, paths = context.recipe, context.paths
+    folder = FileSystems.join(paths.temporary, *_FOLDER)
     files.make_folder(folder)
 
     def build(root: beam.Pipeline) -> None:
-        _ = (shard_numbers(root, place.order)
-             | "Sizes of what can be made" >> beam.ParDo(_Sizes(recipe, place))
+        _ = (shard_numbers(root, paths.order)
+             | "Sizes of what can be made" >> beam.ParDo(_Sizes(recipe, paths))
              | "Sum sizes" >> beam.CombinePerKey(sum)
              | "By source" >> beam.Map(lambda entry: (entry[0][0], (entry[0][1], entry[1])))
              | "Group by source" >> beam.GroupByKey()
-             | "Write sizes" >> beam.ParDo(_WriteSizes(place)))
+             | "Write sizes" >> beam.ParDo(_WriteSizes(paths)))
 
     context.pipeline(build)
     result: dict[str, frozenset[int]] = {source.name: frozenset() for source in recipe.sources}
     for entry in files.match(folder, "*.json"):
         found = json.loads(files.read_bytes(entry.path))
         sizes = dict(map(tuple, found["sizes"]))
-        result[found["source"]] = share.admitted(
+        result[found["source"]] = admitted_buckets(
             sizes.pop(_OWN, 0), sizes, recipe.augment.max_share)
     return result

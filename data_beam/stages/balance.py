@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 
-def dealt(sizes: Sequence[int], workers: int) -> list[int]:
+def balanced_order(sizes: Sequence[int], workers: int) -> list[int]:
     """Numbers of pieces such that the first, the first + `workers` and so on are of about the size
     of the second, the second + `workers` and so on: Beam's local runner deals pieces like that
     before they are begun, and who is done first waits. Where work is handed out as it is done, the

@@ -1,86 +1,94 @@
 """Stage `dedup`: copies, whole or in part.
 
-    exact      of documents with equal text one survives
-    repeated   lines and paragraphs that stand in many documents stay in the first; of documents
-               with equal text without them one survives
-    near       of documents that are similar one survives
+    exact      of documents with equal text one is kept
+    repeated   lines and paragraphs in many documents are kept only in the first; of documents with
+               equal text without them one is kept
+    near       documents that are similar to one that is kept are dropped
     split      documents that are still similar get one key for their split
-    apply      the shards are written without what was dropped
+    apply      the shards are written without the dropped documents
 
-Steps that are switched off are not run; when the first is the only one it is done together with the
+Steps that are switched off are skipped; when the first is the only one it is combined with the
 last. Hashes, ids and numbers are shuffled, texts are not: each step reads them from the shards, as
-the steps before it left them.
+the earlier steps left them.
+
+A step reads the files of the steps before it and leaves its own. In one pipeline it starts when a
+grouping under a single key has seen all output of the step before, which saves the start-up of
+workers (seconds for each pipeline). In a pipeline of its own, the memory of a step is free again
+before the next one, and the launching process can read its counts.
 """
 
 import dataclasses
 import functools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
+from data_beam.base.records import Document, Dropped
+from data_beam.base.stage_context import Context, Report, StagePaths, WriteReport, named
 from data_beam.config import RecipeConfig, SimHashConfig
-from data_beam.dedup import clusters, exact, join, minhash, near_copies, repeated_text, steps
+from data_beam.dedup import clusters, components, near_copies
+from data_beam.dedup.exact import find_equal, find_repeated
 from data_beam.dedup.near_copies import Search
-from data_beam.dedup.repeated import CountOccurrences, FindRepeated
-from data_beam.dedup.steps import Step, shard_numbers
-from data_beam.dedup.texts import Texts, read_decisions, shard_offsets
-from data_beam.progress import WorkerProgress
-from data_beam.records import Document, Dropped, Origin, text_sha256
-from data_beam.sinks import documents, files
-from data_beam.stages.context import Context, Place, Report, WriteReport, named
-from data_beam.stages.shards import rewrite
+from data_beam.dedup.signatures import candidate_probability, choose_bands
+from data_beam.dedup.texts import UNITS, Texts, WriteDecisions, read_decisions, shard_offsets
+from data_beam.runners.progress import WorkerProgress
+from data_beam.sinks.shards import rewrite
 
 _SMALL = 200_000
 """Up to so many documents all steps are one pipeline: its start-up counts more than memory."""
 
-
-class Claims(beam.DoFn):
-    """Shard number -> (hash of the text, claim) of its documents."""
-
-    def __init__(self, recipe: RecipeConfig, place: Place):
-        self._place = place
-        self._indices = {source.name: i for i, source in enumerate(recipe.sources)}
-
-    def process(self, shard: int) -> Iterator[tuple[str, exact.Claim]]:
-        path = self._place.shard_path(self._place.inputs, "documents", shard)
-        for row in documents.read_rows(path, documents.STAGE_SCHEMA,
-                                       ["source", "path", "record", "sha256"]):
-            origin = Origin(row["source"], row["path"], row["record"])
-            yield row["sha256"], exact.claim(origin, self._indices[origin.source])
+Step = Callable[[Any], Any]
+"""From a PCollection of one element, which arrives when the step may start, to a PCollection of
+its last outputs."""
 
 
-class ClaimsAgain(beam.DoFn):
-    """Shard number -> (hash of the text, claim) of its documents without what is repeated."""
+class _Then(beam.PTransform):
+    """One element, once a step has done all of its work."""
 
-    def __init__(self, texts: Texts):
-        self._texts = texts
+    def __init__(self, step: Step):
+        super().__init__()
+        self._step = step
 
-    def process(self, shard: int) -> Iterator[tuple[str, exact.Claim]]:
-        sources = self._texts.sources
-        for _, row in self._texts.read(shard):
-            origin = Origin(row["source"], row["path"], row["record"])
-            yield text_sha256(row["text"]), exact.claim(origin, sources.index(origin.source))
+    def expand(self, start: Any) -> Any:  # type: ignore[override]
+        done = self._step(start)
+        return ((start, done)  # `done` alone may be empty
+                | "Start and done" >> beam.Flatten()
+                | "One key" >> beam.Map(lambda _: (None, None))
+                | "All done" >> beam.GroupByKey()
+                | "Once" >> beam.Map(lambda _: None))
+
+
+def _run_steps(context: Context, steps: dict[str, Step], together: bool) -> None:
+    """Runs steps by their names, one after the other, in one pipeline or in one each."""
+    def build(root: beam.Pipeline, names: list[str]) -> None:
+        start = root | "Start" >> beam.Create([None], reshuffle=False)
+        for name in names:
+            start = start | name >> _Then(steps[name])
+
+    for names in [list(steps)] if together else [[name] for name in steps]:
+        context.pipeline(lambda root, names=names: build(root, names))
 
 
 class ApplyDecisions(beam.DoFn):
     """(shard, {"exact": [(id, decision)]}) -> reports, once the shard is written.
 
-    Decisions that are not in the element are read from the files that the steps left.
+    Other decisions are read from the files that the steps left.
     """
 
     def __init__(self, texts: Texts):
         self._texts = texts
 
     def setup(self) -> None:
-        self._progress = WorkerProgress(self._texts.place.progress)
+        self._progress = WorkerProgress(self._texts.paths.progress)
 
     def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
         shard, groups = element
-        place = self._texts.place
-        same, again, near, splits = (read_decisions(place, step, shard)
+        paths = self._texts.paths
+        same, again, near, splits = (read_decisions(paths, step, shard)
                                      for step in ("exact", "exact_again", "near", "split"))
         same.update(again)
         same.update(groups["exact"])
@@ -100,11 +108,13 @@ class ApplyDecisions(beam.DoFn):
                 if not near[id]["kept"]:
                     return Dropped(document.origin, "dedup", "near duplicate", near[id]["detail"])
                 document = dataclasses.replace(document, cluster=near[id]["cluster"])
-            if id in splits:
-                document = dataclasses.replace(document, split_key=splits[id]["split_key"])
+            # A key of the second search covers what the first one linked.
+            key = splits.get(id, near.get(id, {})).get("split_key")
+            if key:
+                document = dataclasses.replace(document, split_key=key)
             return document
 
-        yield from rewrite(place, shard, judge, self._progress)
+        yield from rewrite(paths, shard, judge, self._progress)
         self._progress.flush()
 
 
@@ -115,53 +125,35 @@ def _with_numbers(start: Any, shards: int, **grouped: Any) -> Any:
             | "Group with numbers" >> beam.CoGroupByKey())
 
 
-def _exact(start: Any, place: Place, claims: beam.DoFn) -> Any:
-    """(shard, (id, decision)) of the documents that have the text of another."""
-    return (shard_numbers(start, place.order)
-            | "Claim texts" >> beam.ParDo(claims)
-            | "Group by text hash" >> beam.GroupByKey()
-            | "Keep first" >> beam.ParDo(exact.DropOthers())
-            | "Dropped by shard" >> beam.Map(lambda dropped: (
-                files.shard_of(dropped.origin.id, place.shards),
-                (dropped.origin.id, {"detail": dropped.detail}))))
-
-
-def _write_decisions(decided: Any, place: Place, step: str) -> Any:
+def _write_decisions(decided: Any, paths: StagePaths, step: str) -> Any:
     return (decided | "Group by shard" >> beam.GroupByKey()
-            | "Write decisions" >> beam.ParDo(clusters.WriteDecisions(place, step)))
+            | "Write decisions" >> beam.ParDo(WriteDecisions(paths, step)))
 
 
-def _report(reports: Any, place: Place) -> Any:
+def _report(reports: Any, paths: StagePaths) -> Any:
     return (reports | "Name report" >> beam.Map(named)
-            | "Write report" >> beam.ParDo(WriteReport(place.reports)))
+            | "Write report" >> beam.ParDo(WriteReport(paths.reports)))
 
 
-def _repeated(start: Any, texts: Texts, unit: str) -> Any:
-    return (shard_numbers(start, texts.place.order)
-            | "Occurrences" >> beam.ParDo(CountOccurrences(texts, unit))
-            | "Group by part" >> beam.GroupByKey()
-            | "Find repeated" >> beam.ParDo(FindRepeated(texts, unit)))
-
-
-def _keep_one(start: Any, search: Search) -> Any:
-    place = search.texts.place
-    kept = (join.cluster_files(start, search.folder("clusters"))
-            | "Keep one" >> beam.ParDo(clusters.KeepOne(search)).with_outputs(
+def _keep_one(start: Any, search: Search, after: Search | None) -> Any:
+    paths = search.texts.paths
+    kept = (components.component_files(start, search.folder("components"))
+            | "Keep one" >> beam.ParDo(clusters.KeepOne(search, after)).with_outputs(
                 "rows", main="decisions"))
-    written = (_with_numbers(start, place.shards, rows=kept["rows"])
-               | "Write clusters" >> beam.ParDo(clusters.WriteClusters(place)))
-    return ((_report(written, place), _write_decisions(kept["decisions"], place, "near"))
+    written = (_with_numbers(start, paths.shards, rows=kept["rows"])
+               | "Write clusters" >> beam.ParDo(clusters.WriteClusters(paths)))
+    return ((_report(written, paths), _write_decisions(kept["decisions"], paths, "near"))
             | "Clusters and decisions" >> beam.Flatten())
 
 
 def _share_split(start: Any, search: Search) -> Any:
     return _write_decisions(
-        join.cluster_files(start, search.folder("clusters"))
-        | "Share split" >> beam.ParDo(clusters.ShareSplit(search)), search.texts.place, "split")
+        components.component_files(start, search.folder("components"))
+        | "Share split" >> beam.ParDo(clusters.ShareSplit(search)), search.texts.paths, "split")
 
 
 def _units(recipe: RecipeConfig) -> list[str]:
-    return [unit for unit in repeated_text.UNITS if getattr(recipe.dedup, unit).enabled]
+    return [unit for unit in UNITS if getattr(recipe.dedup, unit).enabled]
 
 
 def passes(recipe: RecipeConfig) -> int:
@@ -173,93 +165,93 @@ def passes(recipe: RecipeConfig) -> int:
 
 def run(context: Context) -> None:
     """Runs the stage."""
-    settings, place = context.recipe.dedup, context.place
-    texts = Texts(place, settings, tuple(source.name for source in context.recipe.sources))
+    settings, paths = context.recipe.dedup, context.paths
+    texts = Texts(paths, settings, tuple(source.name for source in context.recipe.sources))
     units = _units(context.recipe)
     alone = not units and not settings.minhash.enabled
     searches = _searches(context, texts) if settings.minhash.enabled else []
     documents = searches[0].offsets[-1] if searches else 0
-    # A search leaves at most an edge for each document and band.
+    # A search leaves at most an edge for each document and key.
     bound = documents * max((search.keys for search in searches), default=0)
     together = documents <= _SMALL and bound <= settings.max_edges_one_worker
 
-    claims = Claims(context.recipe, place)
-
     def exact_alone(start: Any) -> Any:
-        return _write_decisions(_exact(start, place, claims), place, "exact")
+        return _write_decisions(find_equal(start, texts), paths, "exact")
 
     def exact_again(start: Any) -> Any:
-        return _write_decisions(_exact(start, place, ClaimsAgain(texts)), place, "exact_again")
+        return _write_decisions(find_equal(start, texts, cleaned=True), paths, "exact_again")
 
     def apply(start: Any) -> Any:
-        decided = _exact(start, place, claims) if alone else (
+        decided = find_equal(start, texts) if alone else (
             start | "No decisions" >> beam.FlatMap(lambda _: []))
-        return _report(_with_numbers(start, place.shards, exact=decided)
-                       | "Apply decisions" >> beam.ParDo(ApplyDecisions(texts)), place)
+        return _report(_with_numbers(start, paths.shards, exact=decided)
+                       | "Apply decisions" >> beam.ParDo(ApplyDecisions(texts)), paths)
 
     before: dict[str, Step] = {} if alone else {"Exact": exact_alone}
     for unit in units:
-        before[f"Repeated {unit}"] = functools.partial(_repeated, texts=texts, unit=unit)
+        before[f"Repeated {unit}"] = functools.partial(find_repeated, texts=texts, unit=unit)
     if units:
         before["Exact again"] = exact_again
     rounds: dict[str, int] = {}
-    last = {"copies": _keep_one, "split_groups": _share_split}
     for search in searches:
         before[f"Find {search.name}"] = functools.partial(near_copies.find, search=search)
         if not together:
-            steps.run(context, before, together=False)
+            _run_steps(context, before, together=False)
             before = {}
         edges = near_copies.counts(search)["edges"]  # none yet when together
-        where = (place, search.folder("edges"), search.folder("clusters"))
+        where = (paths, search.folder("edges"), search.folder("components"))
         if edges > settings.max_edges_one_worker:
-            rounds[search.name] = join.in_rounds(context.pipeline, *where, edges)
+            rounds[search.name] = components.in_rounds(context.pipeline, *where, edges)
         else:
             before[f"Join {search.name}"] = functools.partial(_join, where=where)
-        before[f"Decide {search.name}"] = functools.partial(last[search.name], search=search)
-    steps.run(context, {**before, "Apply": apply}, together or alone)
+        before[f"Decide {search.name}"] = (
+            functools.partial(_keep_one, search=search, after=searches[1] if searches[1:] else None)
+            if search is searches[0] else functools.partial(_share_split, search=search))
+    _run_steps(context, {**before, "Apply": apply}, together or alone)
     if searches:
-        _summary(place, searches, rounds)
+        _summary(paths, searches, rounds)
 
 
-def _join(start: Any, where: tuple[Place, str, str]) -> Any:
-    return start | "Connect" >> beam.ParDo(join.OneWorker(*where))
+def _join(start: Any, where: tuple[StagePaths, str, str]) -> Any:
+    return start | "Connect" >> beam.ParDo(components.OneWorker(*where))
 
 
 def _searches(context: Context, texts: Texts) -> list[Search]:
-    """The search for near copies, and that for documents that are to share a split."""
+    """The search for near copies, and that for documents that must share a split."""
     settings, near = context.recipe.dedup, context.recipe.dedup.minhash
-    offsets = shard_offsets(context.place)
-    bands, rows = (near.bands, near.rows) if near.bands else minhash.choose_bands(
+    offsets = shard_offsets(context.paths)
+    bands, rows = (near.bands, near.rows) if near.bands else choose_bands(
         near.threshold, near.permutations)
     result = [Search("copies", near.threshold, bands, rows, near, settings.simhash,
                      settings.hot_bucket, texts, offsets)]
     if near.split_similarity < 1:
-        bands, rows = minhash.choose_bands(near.split_similarity, near.permutations)
-        with_code = dataclasses.replace(near, code=True)  # it may keep its copies, in one split
+        bands, rows = choose_bands(near.split_similarity, near.permutations)
+        # Code may keep its copies, but in one split.
+        with_code = dataclasses.replace(near, code=True, containment=0.0)
         result.append(Search("split_groups", near.split_similarity, bands, rows, with_code,
                              SimHashConfig(), settings.hot_bucket, texts, offsets))
     return result
 
 
-def _summary(place: Place, searches: list[Search], rounds: dict[str, int]) -> None:
+def _summary(paths: StagePaths, searches: list[Search], rounds: dict[str, int]) -> None:
     """Writes how near copies were found, and how many, beside the clusters.
 
     Args:
-      place: of the stage.
+      paths: of the stage.
       searches: all of them.
-      rounds: by search, of those that were joined in rounds.
+      rounds: by search, of those whose components were found in rounds.
     """
     def how(search: Search) -> dict[str, Any]:
         found = near_copies.counts(search)
-        del found["edges"]  # which of the pairs of a cluster are found depends on the parts
+        del found["edges"]  # which pairs of a component are found depends on the parts
         return {**found, "similarity": search.threshold, "bands": search.bands,
-                "rows": search.rows, "candidate_probability": minhash.candidate_probability(
+                "rows": search.rows, "candidate_probability": candidate_probability(
                     search.threshold, search.bands, search.rows),
                 **({"rounds": rounds[search.name]} if search.name in rounds else {})}
 
     reports = [json.loads(files.read_bytes(entry.path))
-               for entry in files.match(place.reports, "clusters.*.json")]
-    report = clusters.write_summary(place, reports, {s.name: how(s) for s in searches})
+               for entry in files.match(paths.reports, "clusters.*.json")]
+    report = clusters.write_summary(paths, reports, {s.name: how(s) for s in searches})
     files.write_atomically(
-        FileSystems.join(place.reports, "clusters._summary.json"), place.temporary,
+        FileSystems.join(paths.reports, "clusters._summary.json"), paths.temporary,
         lambda handle: handle.write(json.dumps(report).encode("utf-8")))

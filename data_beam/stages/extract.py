@@ -6,7 +6,7 @@
                           |-> dead letters ----------------> dead_letters/
                           `-> files and documents read, by source
 
-Paths, ids and counts are shuffled, texts are not: workers stage what they cleaned in part files by
+Paths, ids and counts are shuffled, texts are not: workers write clean documents to part files by
 shard, and only the names of the parts are shuffled. Then each shard is read from its parts, sorted
 by id and written.
 """
@@ -26,39 +26,43 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
+from data_beam.base import files
+from data_beam.base.records import DeadLetter, Document, Dropped, Record
+from data_beam.base.stage_context import Context, Report, StagePaths, WriteReport, named
 from data_beam.config import RecipeConfig
-from data_beam.process import process
-from data_beam.progress import WorkerProgress
+from data_beam.extract.document import process
 from data_beam.readers.listing import File
-from data_beam.readers.records import read_file
-from data_beam.records import DeadLetter, Document, Dropped, Record
-from data_beam.sinks import documents, files, leftovers
-from data_beam.stages.context import Context, Place, Report, WriteReport, named
-from data_beam.stages.shards import Counts, Samples, file_report
+from data_beam.readers.read_file import read_file
+from data_beam.runners.progress import WorkerProgress
+from data_beam.sinks import documents
+from data_beam.sinks.shards import Counts, Samples, file_report, rejected_row, write_rejected
+from data_beam.stages import stage_manifest
+from maxlm.config.schema import ConfigError
 
 _PART_CHARACTERS = 32 * 2**20
 
 
 def write_listing(path: str, listing: list[File]) -> None:
-    """The files to read, one JSON array a line: a graph stays small however many there are."""
+    """Writes the files to read, a JSON array a line, so that the size of the pipeline's graph does
+    not depend on their number."""
     with FileSystems.create(path) as handle:
         for file in listing:
             handle.write((json.dumps(dataclasses.astuple(file)) + "\n").encode("utf-8"))
 
 
 def _read_listing(path: str) -> Iterator[str]:
-    """Its lines. They are ASCII, which file names need not be, nor UTF-8 that Beam can encode."""
+    """Its lines. They are ASCII: Beam cannot encode file names that are not valid UTF-8."""
     for line in files.read_bytes(path).splitlines():
         yield line.decode("ascii")
 
 
 class ReadAndProcess(beam.DoFn):
-    """A line of the listing -> the file's documents; outputs `dropped`, `dead_letters` and `read`
-    beside it.
+    """A line of the listing -> the file's documents, with the outputs `dropped`, `dead_letters` and
+    `read` beside.
 
     Args:
       recipe: the whole recipe.
-      progress: local folder where each worker keeps a small file with what it has done, or "".
+      progress: local folder where each worker keeps a small file with its counts, or "".
     """
 
     def __init__(self, recipe: RecipeConfig, progress: str):
@@ -70,12 +74,12 @@ class ReadAndProcess(beam.DoFn):
 
     def process(self, element: str) -> Iterator[Any]:
         file = File(*json.loads(element))
-        count = behind = 0
+        count = bytes_read = 0
 
         def at(position: float) -> None:
-            nonlocal behind
-            self._progress.add(bytes=max(0, int(position) - behind))
-            behind = max(behind, int(position))
+            nonlocal bytes_read
+            self._progress.add(bytes=max(0, int(position) - bytes_read))
+            bytes_read = max(bytes_read, int(position))
 
         for item in read_file(file, self._sources[file.source],
                               self._recipe.limits.max_record_bytes, at):
@@ -98,12 +102,12 @@ class ReadAndProcess(beam.DoFn):
 
 
 class StageParts(beam.DoFn):
-    """Documents -> (shard, part file). A part belongs to the bundle that made it: a bundle that is
-    tried again makes new parts, and those of the failed try are never named."""
+    """Documents -> (shard, part file). A bundle that is retried writes new parts; the parts of the
+    failed attempt are not used."""
 
-    def __init__(self, place: Place):
-        self._folder = FileSystems.join(place.temporary, "parts")
-        self._shards = place.shards
+    def __init__(self, paths: StagePaths):
+        self._folder = FileSystems.join(paths.temporary, "parts")
+        self._shards = paths.shards
 
     def setup(self) -> None:
         files.make_folder(self._folder)
@@ -136,11 +140,11 @@ class StageParts(beam.DoFn):
 
 
 class WriteShard(beam.DoFn):
-    """(shard, {"parts": paths, "dropped": rows, "dead_letters": rows}) -> reports, once the
-    shard's files are in place."""
+    """(shard, {"parts": paths, "dropped": rows, "dead_letters": rows}) -> reports on the files of
+    the shard, which it writes."""
 
-    def __init__(self, place: Place):
-        self._place = place
+    def __init__(self, paths: StagePaths):
+        self._paths = paths
 
     def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
         shard, groups = element
@@ -157,39 +161,39 @@ class WriteShard(beam.DoFn):
                     counts.add(row["source"], row["text"], row["language"])
                     yield row
 
-        path = self._place.shard_path(self._place.output, "documents", shard)
-        files.make_folder(FileSystems.join(self._place.output, "documents"))
+        path = self._paths.shard_path(self._paths.output, "documents", shard)
+        files.make_folder(FileSystems.join(self._paths.output, "documents"))
         size, digest, number = documents.write_rows(
-            path, self._place.temporary, rows(), documents.STAGE_SCHEMA)
-        yield {**file_report(self._place, path, size, digest, number), "sources": counts.by_source}
+            path, self._paths.temporary, rows(), documents.STAGE_SCHEMA)
+        yield {**file_report(self._paths, path, size, digest, number), "sources": counts.by_source}
         for kind in ("dropped", "dead_letters"):
-            yield leftovers.write(self._place, kind, shard, groups[kind])
-        yield Samples().write(self._place, shard)
+            yield write_rejected(self._paths, kind, shard, groups[kind])
+        yield Samples().write(self._paths, shard)
 
 
-def build(root: beam.Pipeline, recipe: RecipeConfig, place: Place) -> None:
-    """Adds the transforms of the stage to an empty pipeline; `place.inputs` is the listing."""
-    shards = place.shards
+def build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None:
+    """Adds the transforms of the stage to an empty pipeline; `paths.inputs` is the listing."""
+    shards = paths.shards
     # Every shard is written, an empty one too: the set of files depends on the recipe alone.
     numbers = (root | "Shard numbers" >> beam.Create(range(shards), reshuffle=False)
                | "Number as key" >> beam.Map(lambda shard: (shard, None)))
     read = (root
-            | "Listing path" >> beam.Create([place.inputs], reshuffle=False)
+            | "Listing path" >> beam.Create([paths.inputs], reshuffle=False)
             | "Read listing" >> beam.FlatMap(_read_listing)
             | "Spread files" >> beam.Reshuffle()
             | "Read and process" >> beam.ParDo(
-                ReadAndProcess(recipe, place.progress)).with_outputs(
+                ReadAndProcess(recipe, paths.progress)).with_outputs(
                     "dropped", "dead_letters", "read", main="documents"))
-    parts = read["documents"] | "Stage parts" >> beam.ParDo(StageParts(place))
+    parts = read["documents"] | "Stage parts" >> beam.ParDo(StageParts(paths))
 
     def by_shard(kind: str) -> Any:
         return read[kind] | f"Row by shard: {kind}" >> beam.Map(
-            lambda leftover: (files.shard_of(leftover.origin.id, shards), leftovers.row(leftover)))
+            lambda each: (files.shard_of(each.origin.id, shards), rejected_row(each)))
 
     written = ({"parts": parts, "dropped": by_shard("dropped"),
                 "dead_letters": by_shard("dead_letters"), "shard": numbers}
                | "Group by shard" >> beam.CoGroupByKey()
-               | "Write shard" >> beam.ParDo(WriteShard(place))
+               | "Write shard" >> beam.ParDo(WriteShard(paths))
                | "Name report" >> beam.Map(named))
     counted = (read["read"]
                | "Count read" >> beam.CombinePerKey(beam.combiners.TupleCombineFn(sum, sum))
@@ -198,9 +202,41 @@ def build(root: beam.Pipeline, recipe: RecipeConfig, place: Place) -> None:
                    {"source": entry[0], "files": entry[1][0], "read": entry[1][1]})))
     _ = ((written, counted)
          | "All reports" >> beam.Flatten()
-         | "Write reports" >> beam.ParDo(WriteReport(place.reports)))
+         | "Write reports" >> beam.ParDo(WriteReport(paths.reports)))
 
 
 def run(context: Context) -> None:
-    """Runs the stage."""
-    context.pipeline(lambda root: build(root, context.recipe, context.place))
+    """Runs the stage.
+
+    Raises:
+      ConfigError: no record of a source can be read, and its `allow_unreadable` is off.
+    """
+    context.pipeline(lambda root: build(root, context.recipe, context.paths))
+    _check_sources(context)
+
+
+def _check_sources(context: Context) -> None:
+    """Raises ConfigError for a source of which every record is a dead letter, or an empty file."""
+    recipe, paths = context.recipe, context.paths
+    sums = stage_manifest.combine(
+        recipe, stage_manifest.read_reports(paths.temporary), None)["sources"]
+    for index, source in enumerate(recipe.sources):
+        counts = sums[source.name]
+        letters = stage_manifest.total(counts["dead_letters"])
+        empty = counts["dropped"].get("read", {}).get("empty file", 0)
+        if source.allow_unreadable or not letters or letters + empty < counts["read"]:
+            continue
+        first = _first_dead_letter(paths, source.name)
+        record = "" if first["record"] is None else f", record {first['record']}"
+        raise ConfigError(
+            f"sources[{index}] {source.name!r}: none of its {counts['read']:,} records can be "
+            f"read, for example {first['path']}{record}: {first['reason']} ({first['detail']}); "
+            "correct its inputs, or set its allow_unreadable to go on without it")
+
+
+def _first_dead_letter(paths: StagePaths, source: str) -> dict[str, Any]:
+    """The one of a source that comes first by path and record."""
+    letters = (json.loads(line) for shard in range(paths.shards) for line in files.read_bytes(
+        paths.shard_path(paths.output, "dead_letters", shard)).splitlines())
+    return min((letter for letter in letters if letter["source"] == source),
+               key=lambda letter: (letter["path"], letter["record"] or 0))

@@ -11,71 +11,87 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
+from data_beam.base.records import Document
+from data_beam.base.stage_context import (
+    Context,
+    Report,
+    StagePaths,
+    WriteReport,
+    named,
+    shard_numbers,
+)
 from data_beam.config import RecipeConfig
 from data_beam.dedup import clusters
-from data_beam.progress import WorkerProgress
-from data_beam.records import Document
-from data_beam.sinks import documents, files, leftovers
+from data_beam.runners.progress import WorkerProgress
+from data_beam.sinks import documents
+from data_beam.sinks.shards import (
+    DROPPED_SCHEMA,
+    Counts,
+    file_report,
+    rejected_row,
+    write_json_lines,
+    write_rejected,
+)
 from data_beam.stages import augmentation
-from data_beam.stages.context import Context, Place, Report, WriteReport, named, shard_numbers
-from data_beam.stages.shards import Counts, file_report, write_json_lines
 
 
 class FinishShard(beam.DoFn):
     """Shard number -> reports on its files, once they are written."""
 
-    def __init__(self, recipe: RecipeConfig, place: Place, admitted: dict[str, frozenset[int]]):
-        self._recipe, self._place, self._admitted = recipe, place, admitted
+    def __init__(self, recipe: RecipeConfig, paths: StagePaths,
+                 admitted: dict[str, frozenset[int]]):
+        self._recipe, self._paths, self._admitted = recipe, paths, admitted
 
     def setup(self) -> None:
-        self._progress = WorkerProgress(self._place.progress)
-        self._making = augmentation.Making(self._recipe, self._place)
+        self._progress = WorkerProgress(self._paths.progress)
+        self._shard_augmenter = augmentation.ShardAugmenter(self._recipe, self._paths)
 
     def process(self, shard: int) -> Iterator[Report]:
-        place = self._place
+        paths = self._paths
         yield self._documents(shard)
-        dropped = [row for folder in place.earlier for row in documents.read_rows(
-            place.shard_path(folder, "dropped", shard), leftovers.DROPPED_SCHEMA)]
-        yield leftovers.write(place, "dropped", shard, [*dropped, *self._making.dropped])
-        yield leftovers.write(place, "dead_letters", shard, (
+        dropped = [row for folder in paths.earlier for row in documents.read_rows(
+            paths.shard_path(folder, "dropped", shard), DROPPED_SCHEMA)]
+        yield write_rejected(paths, "dropped", shard, [*dropped, *self._shard_augmenter.dropped])
+        yield write_rejected(paths, "dead_letters", shard, (
             *({"id": "", **row} for row in self._earlier_lines("dead_letters", shard)),
-            *({**leftovers.row(failed), "id": ""} for failed in self._making.failed)))
-        yield write_json_lines(place, "samples", shard, self._earlier_lines("samples", shard))
-        yield from clusters.hand_on(place, shard)
+            *({**rejected_row(failed), "id": ""} for failed in self._shard_augmenter.failed)))
+        yield write_json_lines(paths, "samples", shard, self._earlier_lines("samples", shard))
+        yield from clusters.hand_on(paths, shard)
         self._progress.flush()
 
     def _earlier_lines(self, kind: str, shard: int) -> Iterator[dict[str, Any]]:
-        for folder in self._place.earlier:
+        for folder in self._paths.earlier:
             for line in files.read_bytes(
-                    self._place.shard_path(folder, kind, shard)).splitlines():
+                    self._paths.shard_path(folder, kind, shard)).splitlines():
                 yield json.loads(line)
 
     def _documents(self, shard: int) -> Report:
-        place, counts = self._place, Counts()
+        paths, counts = self._paths, Counts()
 
         def own() -> Iterator[tuple[Document, dict[str, Any]]]:
             for document in documents.read_documents(
-                    place.shard_path(place.inputs, "documents", shard)):
+                    paths.shard_path(paths.inputs, "documents", shard)):
                 self._progress.add(documents=1)
                 yield document, documents.corpus_row(
                     document, augmentation.split(document, self._recipe))
 
         def rows() -> Iterator[dict[str, Any]]:
-            for row in self._making.rows(shard, own(), self._admitted):
+            for row in self._shard_augmenter.rows(shard, own(), self._admitted):
                 counts.add(row["source"], row["text"], row["language"], row["split"])
-                if augmentation.is_made(row):
+                if augmentation.is_augmented(row):
                     counts.add_made(row["source"])
                 yield row
-            for failed in self._making.failed:
+            for failed in self._shard_augmenter.failed:
                 counts.add_made(failed.origin.source)
-            for dropped in self._making.dropped:
+            for dropped in self._shard_augmenter.dropped:
                 counts.add_made(dropped["source"])
 
-        path = place.shard_path(place.output, "documents", shard)
-        files.make_folder(FileSystems.join(place.output, "documents"))
+        path = paths.shard_path(paths.output, "documents", shard)
+        files.make_folder(FileSystems.join(paths.output, "documents"))
         size, digest, number = documents.write_rows(
-            path, place.temporary, rows(), documents.SCHEMA)
-        return {**file_report(place, path, size, digest, number), "sources": counts.by_source}
+            path, paths.temporary, rows(), documents.SCHEMA)
+        return {**file_report(paths, path, size, digest, number), "sources": counts.by_source}
 
 
 def run(context: Context) -> None:
@@ -84,10 +100,10 @@ def run(context: Context) -> None:
         {source.name: frozenset() for source in context.recipe.sources})
 
     def build(root: beam.Pipeline) -> None:
-        _ = (shard_numbers(root, context.place.order)
+        _ = (shard_numbers(root, context.paths.order)
              | "Finish shard" >> beam.ParDo(
-                 FinishShard(context.recipe, context.place, admitted))
+                 FinishShard(context.recipe, context.paths, admitted))
              | "Name report" >> beam.Map(named)
-             | "Write report" >> beam.ParDo(WriteReport(context.place.reports)))
+             | "Write report" >> beam.ParDo(WriteReport(context.paths.reports)))
 
     context.pipeline(build)

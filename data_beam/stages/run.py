@@ -9,13 +9,23 @@ import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.runners.runner import PipelineState
 
-from data_beam import beam_options
+from data_beam.base import files
+from data_beam.base.stage_context import Context, StagePaths
 from data_beam.config import RecipeConfig
-from data_beam.progress import Progress
 from data_beam.readers.listing import File
-from data_beam.sinks import files, manifest
-from data_beam.stages import balance, checksums, dedup, extract, filter, finish, ledger, report
-from data_beam.stages.context import Context, Place
+from data_beam.runners import beam_options
+from data_beam.runners.progress import Progress
+from data_beam.stages import (
+    balance,
+    checksums,
+    corpus_manifest,
+    dedup,
+    extract,
+    filter,
+    finish,
+    report,
+    stage_manifest,
+)
 
 RUN: dict[str, Callable[[Context], None]] = {
     "extract": extract.run, "filter": filter.run, "dedup": dedup.run, "finish": finish.run,
@@ -29,10 +39,10 @@ _SCRATCH = ("reports", "progress", "parts", "work")
 
 def folder(output: str, stage: str) -> str:
     """Where a stage writes: the last two into the corpus itself."""
-    return output if stage in ("finish", "report") else books(output, stage)
+    return output if stage in ("finish", "report") else manifest_dir(output, stage)
 
 
-def books(output: str, stage: str) -> str:
+def manifest_dir(output: str, stage: str) -> str:
     """Folder of the manifest of a stage; the report has none."""
     return FileSystems.join(output, "stages", stage)
 
@@ -41,8 +51,8 @@ def finished(output: str, fingerprints: dict[str, str]) -> dict[str, dict[str, A
     """Manifests of the stages that are whole and of these inputs and settings, from the first to
     the last before one that is not. What later stages read of them has its checksums."""
     result: dict[str, dict[str, Any]] = {}
-    for stage in ledger.STAGES[:-1]:
-        found = ledger.read(books(output, stage), folder(output, stage))
+    for stage in stage_manifest.STAGES[:-1]:
+        found = stage_manifest.read(manifest_dir(output, stage), folder(output, stage))
         if found is None or found["fingerprint"] != fingerprints[stage]:
             break
         result[stage] = found
@@ -75,22 +85,22 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
     for path in (FileSystems.join(temporary, "reports"), progress_folder):
         if path:
             files.make_folder(path)
-    number = ledger.STAGES.index(stage)
+    number = stage_manifest.STAGES.index(stage)
     workers = beam_options.local_workers(options)
-    before = done[ledger.STAGES[number - 1]] if number else None
+    before = done[stage_manifest.STAGES[number - 1]] if number else None
     last_books = stage == "finish"  # the ends of all stages come together there
-    earlier = tuple(folder(output, name) for name in ledger.STAGES[:number])
+    earlier = tuple(folder(output, name) for name in stage_manifest.STAGES[:number])
     if number:
         inputs = earlier[-1]
     else:
         inputs = FileSystems.join(temporary, "listing.jsonl")
         extract.write_listing(inputs, [
-            listing[i] for i in balance.dealt([file.size for file in listing], workers)])
+            listing[i] for i in balance.balanced_order([file.size for file in listing], workers)])
     sizes = [0] * recipe.shards if before is None else [
         entry["bytes"] for entry in before["outputs"] if entry["file"].startswith("documents/")]
-    place = Place(inputs, earlier, folder(output, stage), temporary, progress_folder,
-                  balance.dealt(sizes, workers))
-    files.make_folder(place.output)
+    paths = StagePaths(inputs, earlier, folder(output, stage), temporary, progress_folder,
+                  balance.balanced_order(sizes, workers))
+    files.make_folder(paths.output)
 
     read = None if before is None else {
         name: entry["kept"] for name, entry in before["sources"].items()}
@@ -110,18 +120,18 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
     passes = dedup.passes(recipe) if stage == "dedup" else 1
     shown = Progress(stage, Path(progress_folder), unit, total, passes=passes) if local else (
         contextlib.nullcontext())
-    corpus = manifest.of_corpus(recipe, listing, done) if stage == "report" else {}
+    corpus = corpus_manifest.of_corpus(recipe, listing, done) if stage == "report" else {}
     with shown:
-        RUN[stage](Context(recipe, place, pipeline, corpus))
-    reports = ledger.read_reports(temporary)
+        RUN[stage](Context(recipe, paths, pipeline, corpus))
+    reports = stage_manifest.read_reports(temporary)
     if stage == "report":
-        sums: dict[str, Any] = {"outputs": ledger.outputs(reports)}
+        sums: dict[str, Any] = {"outputs": stage_manifest.outputs(reports)}
     else:
-        sums = ledger.combine(recipe, reports, None if last_books else read)
+        sums = stage_manifest.combine(recipe, reports, None if last_books else read)
     if number == 0:
-        ledger.check_files(sums["sources"], listing)
+        stage_manifest.check_files(sums["sources"], listing)
     if stage != "report" and not last_books:
-        ledger.check_conservation(sums["sources"])
+        stage_manifest.check_conservation(sums["sources"])
     _clear(temporary)
     return sums
 

@@ -5,12 +5,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from data_beam.base.filter import Filter
+from data_beam.base.stage_context import KINDS
 from data_beam.config import RecipeConfig
+from data_beam.filters.chain import make_filters, make_filters_for_augmented
 from data_beam.readers.listing import File, list_files
-from data_beam.rules import Rule, make_rules, make_rules_for_made
-from data_beam.sinks import manifest, output_folder
-from data_beam.stages import augmentation, ledger
-from data_beam.stages.context import KINDS
+from data_beam.sinks import output_folder
+from data_beam.stages import augmentation, corpus_manifest, stage_manifest
 from data_beam.stages.run import finished
 from maxlm.config.schema import ConfigError
 
@@ -44,8 +45,8 @@ class Start:
     done: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
 
 
-def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAGES,
-          replace: bool = False) -> tuple[Start, list[Rule]]:
+def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
+          replace: bool = False) -> tuple[Start, list[Filter]]:
     """Checks inputs, output, and what rules and augmentation load; writes nothing.
 
     Args:
@@ -65,9 +66,9 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAG
     notes: list[str] = []
     listing = list_files(recipe, notes.append)
     output_folder.check_is_folder(output)
-    existing = manifest.read(output)
+    existing = corpus_manifest.read(output)
     if existing is not None:
-        difference = _difference(existing, manifest.identity(recipe, listing))
+        difference = _difference(existing, corpus_manifest.identity(recipe, listing))
         if difference is None:
             output_folder.check_whole(
                 output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
@@ -75,25 +76,25 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = ledger.STAG
         if not replace:
             raise ConfigError(f"--output: {output} {difference}; choose another --output, or add "
                               "--replace to make this one anew")
-        output_folder.check_reopen(output, OWN_FILES, manifest.NAME)
+        output_folder.check_reopen(output, OWN_FILES, corpus_manifest.NAME)
     else:
         output_folder.check_begin(output, COMMAND, OWN_FILES)
-    fingerprints = ledger.fingerprints(recipe, listing)
+    fingerprints = stage_manifest.fingerprints(recipe, listing)
     done = finished(output, fingerprints)
-    wanted = [stage for stage in ledger.STAGES if stage in stages]
-    missing = [stage for stage in ledger.STAGES[:ledger.STAGES.index(wanted[0])]
+    wanted = [stage for stage in stage_manifest.STAGES if stage in stages]
+    missing = [stage for stage in stage_manifest.STAGES[:stage_manifest.STAGES.index(wanted[0])]
                if stage not in done]
     if missing:
         raise ConfigError(f"--stages: {wanted[0]} needs {missing[0]}, which is not done in "
                           f"{output} for these files and settings; add it")
     # Mistakes that only rules and augmentation can see end the run before it reads anything.
-    rules: list[Rule] = []
+    rules: list[Filter] = []
     if "filter" in wanted and "filter" not in done:
-        rules = make_rules(recipe)
+        rules = make_filters(recipe)
     if "finish" in wanted and "finish" not in done and recipe.augment.enabled:
         augmentation.check(recipe)
         if not rules:
-            make_rules_for_made(recipe)
+            make_filters_for_augmented(recipe)
     return Start(listing, notes, replaces=existing is not None, fingerprints=fingerprints,
                  done=done), rules
 

@@ -12,7 +12,6 @@ from maxlm.config.command_line import (
 from maxlm.config.schema import (
     ConfigError,
     build,
-    describe,
     from_config_dict,
     override,
     setting,
@@ -42,7 +41,7 @@ __all__ = [
     "MESH_AXES", "MODEL_COMPUTATION", "CheckpointConfig", "Config", "ConfigError", "DataConfig",
     "EvalsConfig", "MixtureStage", "ModelConfig", "OptimizerConfig", "ParallelConfig", "Parser",
     "PrecisionConfig", "RunConfig", "RunFailure", "ScheduleConfig", "TelemetryConfig",
-    "TokenSource", "build", "describe", "from_config_dict", "load_config_file", "local_path",
+    "TokenSource", "build", "from_config_dict", "load_config_file", "local_path",
     "override", "resolve_config", "run_command", "setting", "shrink", "split_overrides",
     "to_config_dict", "to_plain", "variant",
 ]

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -158,15 +158,87 @@ class RunFailure(RuntimeError):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse whose mistakes are one line, like every other mistake."""
+    """argparse whose errors are one line and name the nearest flag, and whose help has sections.
 
-    def __init__(self, **kwargs: Any):
+    Args:
+      fields: the config class of the command, if it has one. `--help` then lists its sections,
+        `--help=SECTION` the fields of one of them and `--help=all` all fields.
+    """
+
+    def __init__(self, *, fields: type | None = None, **kwargs: Any):
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         kwargs.setdefault("allow_abbrev", False)
-        super().__init__(**kwargs)
+        super().__init__(**kwargs, add_help=False)
+        self._fields, self._words = fields, []
+        what = "this text" if fields is None else (
+            "this text; --help=SECTION: the fields of a section; --help=all: everything")
+        self.add_argument("-h", "--help", nargs="?", const="", metavar="SECTION",
+                          action=_ShowHelp, default=argparse.SUPPRESS, help=what)
+
+    def help_text(self, section: str) -> str:
+        """The help: "" for the short one, a section of the config, or "all".
+
+        Raises:
+          ConfigError: there is no such section.
+        """
+        if self._fields is None:
+            if section not in ("", "all"):
+                raise ConfigError(f"--help={section}: this help has no sections")
+            return self.format_help()
+        if section in ("", "all"):
+            fields = schema.describe(self._fields, nested=section == "all")
+            return (f"{self.format_help()}\nfields of the config, in its file or on the command "
+                    f"line as --config.SECTION.FIELD=VALUE:\n{fields}")
+        kind, name = schema.section(self._fields, section.removeprefix("config."))
+        return f"  {name}\n{schema.describe(kind, name, nested=False)}"
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._words = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(self._words, namespace)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        namespace, rest = self.parse_known_args(args, namespace)
+        if rest:
+            raise self.unknown(rest[0])
+        return namespace
+
+    def unknown(self, word: str, others: Sequence[str] = ()) -> ConfigError:
+        """The error of a word that is no flag of the command; names the nearest one.
+
+        Args:
+          word: of the command line.
+          others: flags that another library takes from the same command line.
+        """
+        if not word.startswith("-"):
+            return ConfigError(f"unexpected argument {word!r}; see --help")
+        flag = word.partition("=")[0]
+        near = self._near(flag, self._option_string_actions) or self._near(flag, others)
+        return ConfigError(f"unknown option {flag}; " + (
+            f"did you mean {near!r}?" if near else "see --help"))
+
+    @staticmethod
+    def _near(flag: str, valid: Iterable[str]) -> str | None:
+        name, dot, field = flag.partition(".")
+        near = difflib.get_close_matches(name, [v for v in valid if v.startswith("--")], n=1,
+                                         cutoff=0.7)
+        return near[0] + dot + field if near else None
 
     def error(self, message: str):  # type: ignore[override]
+        missing = [action.option_strings[-1] for action in self._actions
+                   if action.required and action.option_strings
+                   and action.option_strings[-1] in message]
+        flags = [word.partition("=")[0] for word in self._words if word.startswith("-")]
+        for flag in flags if "required" in message else ():
+            near = None if flag in self._option_string_actions else self._near(flag, missing)
+            if near:
+                raise self.unknown(flag)
         raise ConfigError(f"{message}; see --help")
+
+
+class _ShowHelp(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        print(parser.help_text(values or ""), end="")
+        parser.exit()
 
 
 def run_command(main: Callable[[Sequence[str]], int | None]) -> None:

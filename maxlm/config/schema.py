@@ -326,18 +326,43 @@ def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str
             raise _wrong_type(path, kind, table)
 
 
-def describe(kind: type, prefix: str = "config") -> str:
-    """Every field with its type, default and help, for `--help`."""
-    lines = []
+def section(kind: type, name: str) -> tuple[type, str]:
+    """The class and the dotted name of a section of a config, from its name below `config`.
+
+    Raises:
+      ConfigError: there is no such section.
+    """
+    path = "config"
+    for part in name.split("."):
+        hints = typing.get_type_hints(kind)
+        valid = [key for key, hint in hints.items() if dataclasses.is_dataclass(hint)]
+        if part not in valid:
+            raise ConfigError(f"--help={name}: {path} has no section {part!r}; "
+                              f"{suggestion(part, valid) if valid else 'it has none'}")
+        kind, path = hints[part], f"{path}.{part}"
+    return kind, path
+
+
+def describe(kind: type, prefix: str = "config", nested: bool = True) -> str:
+    """Every field with its type, default and help, for `--help`.
+
+    Args:
+      kind: a config class.
+      prefix: its dotted name.
+      nested: list the fields of its sections; if not, only the sections themselves.
+    """
+    fields, sections = [], []
     hints = typing.get_type_hints(kind)
     for field in dataclasses.fields(kind):
-        name = f"{prefix}.{field.name}"
-        if dataclasses.is_dataclass(hints[field.name]):
-            lines.append(f"\n  {name}")
-            lines.append(describe(typing.cast(type, hints[field.name]), name))
-            continue
-        rules = field.metadata
-        choices = f", one of {'|'.join(map(str, rules['choices']))}" if rules.get("choices") else ""
-        default = "required" if field.default is dataclasses.MISSING else repr(field.default)
-        lines.append(f"    --{name}={default}{choices}\n        {rules.get('help', '')}")
-    return "\n".join(lines)
+        name, rules = f"{prefix}.{field.name}", field.metadata
+        if not dataclasses.is_dataclass(hints[field.name]):
+            choices = f", one of {'|'.join(map(str, rules['choices']))}" if rules.get(
+                "choices") else ""
+            default = "required" if field.default is dataclasses.MISSING else repr(field.default)
+            fields.append(f"    --{name}={default}{choices}\n        {rules.get('help', '')}\n")
+        elif nested:
+            sections.append(f"\n  {name}\n{describe(typing.cast(type, hints[field.name]), name)}")
+        else:
+            sections.append(f"    --help={name.removeprefix('config.'):<28} "
+                            f"{rules.get('help', '')}\n")
+    return "".join([*fields, *sections])

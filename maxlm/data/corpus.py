@@ -38,12 +38,15 @@ from maxlm.config.schema import suggestion
 
 DOCUMENT_COLUMNS = ("id", "text", "source", "domain", "licence", "path", "language", "split",
                     "sha256", "record", "language_score", "bytes_sha256", "transforms", "scores",
-                    "cluster")
-"""id: 32 hex digits from source, path and record. path: relative to the input's root, or the URL.
-sha256: of the text. record: line, item or row number from 1, null for a file that is one document.
-language_score: null for source code, whose language is the programming language. bytes_sha256: of
-the raw bytes. transforms: what changed the text since the bytes, in order. scores: what rules
-measured, by name. cluster: id of the kept one of a group of near copies, null without any."""
+                    "cluster", "url", "offset")
+"""id: 32 hex digits, a hash of source, path and record. path: of the file, relative to the input's
+root. sha256: of the text. record: number of the line, item, row or WARC record, from 1, null for a
+file that is one document. language_score: null for source code, whose language is the programming
+language. bytes_sha256: of the raw bytes. transforms: steps that changed the text since its bytes,
+in order. scores: measurements of the filters, by name. cluster: id of the representative of a group
+of near copies, null without any. url: address of the page or the record's own, null without one.
+offset: byte of a web archive at which the record begins, or the compressed member that holds it;
+null for other formats."""
 DROPPED_COLUMNS = ("id", "source", "path", "stage", "reason", "record", "detail")
 DEAD_LETTER_FIELDS = ("source", "path", "record", "stage", "reason", "detail")
 SPLITS = ("train", "validation", "test")

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from data_beam.base.records import Origin
 from data_beam.dedup.clusters import SCHEMA as CLUSTERS
-from data_beam.records import Origin
 from data_beam.sinks.documents import SCHEMA
-from data_beam.sinks.leftovers import DROPPED_SCHEMA
+from data_beam.sinks.shards import DROPPED_SCHEMA
 
 HOSTILE = ("<script>alert('x')</script> \"quoted\" & "
            "<img src=http://evil.example/x onerror=alert(1)>")
@@ -195,7 +195,7 @@ def _manifest(rows: list[dict[str, Any]], dropped: list, dead: list, outputs: li
     total.update(dropped=len(dropped), dead_letters=len(dead))
     copies = sum(stage == "dedup" for _, stage, *_ in dropped)
     return {
-        "format": "maxlm corpus 2", "recipe": {"filters": {
+        "format": "maxlm corpus 3", "recipe": {"filters": {
             "short_line_width": 30, "rules": ["c4", "gopher_repetition"]}},
         "recipe_sha256": "0" * 64, "libraries": {"numpy": "2.0"},
         "inputs": {"files": total["files"], "bytes": 4 * 10**6, "fingerprint": ""},

@@ -3,11 +3,11 @@ import itertools
 import numpy as np
 import pytest
 
-from data_beam.stages.balance import dealt
+from data_beam.stages.balance import balanced_order
 
 
 def loads(sizes, workers):
-    order = dealt(sizes, workers)
+    order = balanced_order(sizes, workers)
     assert sorted(order) == list(range(len(sizes)))
     return [sum(sizes[piece] for piece in order[worker::workers]) for worker in range(workers)]
 
@@ -40,5 +40,5 @@ def test_two_workers_are_near_the_best_division(sizes):
 
 
 def test_no_pieces_and_more_workers_than_pieces():
-    assert dealt([], 3) == []
+    assert balanced_order([], 3) == []
     assert loads([4, 7], 5) == [7, 4, 0, 0, 0]

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from data_beam import beam_options, prepare
+from data_beam import prepare
+from data_beam.base.stage_context import Context, StagePaths
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
 from data_beam.reporting import summarise
-from data_beam.stages import ledger
-from data_beam.stages.context import Context, Place
+from data_beam.runners import beam_options
+from data_beam.stages import stage_manifest
 from data_beam.stages.run import RUN
 from maxlm.config.schema import ConfigError
 
@@ -32,7 +33,7 @@ def test_every_stage_is_a_job_that_dataflow_takes(tmp_path):
     options = beam_options.pipeline_options(OPTIONS)
     jobs = {}
 
-    for stage in ledger.STAGES:
+    for stage in stage_manifest.STAGES:
         def submit(build, stage=stage) -> None:
             root = beam_options.make_pipeline(options)
             build(root)
@@ -42,10 +43,10 @@ def test_every_stage_is_a_job_that_dataflow_takes(tmp_path):
             submit(lambda root: summarise.build(root, summarise.Job(
                 "gs://bucket/out", 3, "gs://bucket/out/_temporary/work", {"en": 0.5}, (), "")))
             continue
-        RUN[stage](Context(recipe_of(tmp_path), Place(
+        RUN[stage](Context(recipe_of(tmp_path), StagePaths(
             "gs://bucket/in", ("gs://bucket/in",), "gs://bucket/out", "gs://bucket/out/_temporary",
             "", range(3)), submit))
-    assert jobs.keys() == set(ledger.STAGES)
+    assert jobs.keys() == set(stage_manifest.STAGES)
     for stage, job in jobs.items():
         assert '"JOB_TYPE_BATCH"' in job.json()
         pipeline = job.proto_pipeline

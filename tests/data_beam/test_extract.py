@@ -4,10 +4,10 @@ import email.message
 
 import pytest
 
+from data_beam.base.records import Origin, Record
 from data_beam.config import ExtractConfig
 from data_beam.extract import text as extraction
 from data_beam.extract.text import ExtractionError
-from data_beam.records import Origin, Record
 
 
 def extract(format: str, text: str = "", data: bytes = b"", limit: int = 10**7,

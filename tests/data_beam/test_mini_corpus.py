@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 import sentencepiece
 
-from data_beam import beam_options, check_splits, prepare, train_tokenizer
+from data_beam import check_splits, prepare, train_tokenizer
 from data_beam.config import RecipeConfig
 from data_beam.readers.listing import list_files
-from data_beam.stages import ledger
+from data_beam.runners import beam_options
+from data_beam.stages import stage_manifest
 from data_beam.stages.run import run_stage
 from maxlm.config.schema import ConfigError, build, to_plain
 from tests.data_beam.job_service import portable_options
@@ -92,8 +93,8 @@ def facts(label: Label, document: dict) -> list[str]:
             wrong.append(f"score {name} is {scores.get(name)}, not {value}")
     if label.licence and document["licence"] != label.licence:
         wrong.append(f"licence is {document['licence']}, not {label.licence}")
-    if label.url and document["path"] != label.url:
-        wrong.append(f"path is {document['path']}, not {label.url}")
+    if label.url and document["url"] != label.url:
+        wrong.append(f"url is {document['url']}, not {label.url}")
     if document["sha256"] != hashlib.sha256(text.encode()).hexdigest():
         wrong.append("sha256 is not that of the text")
     return wrong
@@ -285,7 +286,7 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
     temporary = tmp_path / "out/_temporary"
     temporary.mkdir(parents=True)
     done: dict = {}
-    for stage in ledger.STAGES:
+    for stage in stage_manifest.STAGES:
         done[stage] = run_stage(stage, made.recipe, listing, str(tmp_path / "out"), str(temporary),
                                 done, beam_options.pipeline_options([]))
     shutil.rmtree(temporary)
@@ -328,7 +329,7 @@ def test_a_run_killed_in_every_stage_and_run_again_equals_one_that_was_not(made,
     seed = moments.randrange(10**6)
     moments.seed(seed)
     killed = []
-    for stage, before in zip(ledger.STAGES, (None, *ledger.STAGES), strict=False):
+    for stage, before in zip(stage_manifest.STAGES, (None, *stage_manifest.STAGES), strict=False):
         begun = output / "stages" / before / "manifest.json" if before else output / "_temporary"
         with open(tmp_path / "log", "w+b") as log:
             victim = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment)

@@ -32,7 +32,7 @@ import json, os, sys
 from apache_beam.internal.gcp import auth
 auth.get_service_credentials = lambda options: None
 from apache_beam.io.filesystems import FileSystems
-from data_beam.sinks import files
+from data_beam.base import files
 from data_beam import prepare, tokenize
 texts, recipe, tokenizer, local = json.loads(sys.argv[1])
 for i, text in enumerate(texts):

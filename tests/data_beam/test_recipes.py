@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_beam import prepare, train_perplexity, train_quality
-from data_beam.raw_folder import raw_folder
+from data_beam.readers.recipe_inputs import raw_folder
 from maxlm.config.schema import ConfigError
 from tests.data_beam.mini_corpus import chinese, english
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from data_beam import beam_options, prepare, preview
+from data_beam import prepare
 from data_beam.config import FilterConfig, InputConfig, RecipeConfig, SourceConfig
-from data_beam.stages import ledger
+from data_beam.runners import beam_options
+from data_beam.stages import preview, stage_manifest
 from maxlm.config.schema import ConfigError
 
 
@@ -29,7 +30,7 @@ def root(tmp_path) -> Path:
     return tmp_path
 
 
-def refuse_both(root: Path, recipe: RecipeConfig, output: Path, stages=ledger.STAGES,
+def refuse_both(root: Path, recipe: RecipeConfig, output: Path, stages=stage_manifest.STAGES,
                 replace: bool = False) -> str:
     """What both say."""
     before = tree(root)

@@ -14,7 +14,7 @@ import xxhash
 from array_record.python.array_record_module import ArrayRecordReader
 
 from data_beam import tokenize
-from data_beam.corpus_files import read_rows
+from data_beam.readers.corpus_files import read_rows
 from maxlm.config import ConfigError
 from maxlm.data.corpus import TokenCorpus, decode_record
 from maxlm.data.tokenizer import Tokenizer

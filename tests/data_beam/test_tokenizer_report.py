@@ -7,7 +7,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
 from data_beam import tokenizer_report
-from data_beam.fertility import count_document, count_words, fertility
+from data_beam.tokenizer.fertility import count_document, count_words, fertility
 from maxlm.config import ConfigError
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
 from tests.document_corpora import document, write_corpus

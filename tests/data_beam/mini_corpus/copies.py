@@ -56,13 +56,23 @@ def exact(corpus: MiniCorpus) -> None:
 
 def cluster(rows: Rows, name: str, language: str, texts: list[str], traps: tuple[int, ...] = (41,)
             ) -> None:
-    """Near copies: the longest stays. No two are equally long, so quality does not matter."""
+    """Near copies: the longest is kept, and what is no copy of a longer one that is kept. No two
+    are equally long, so quality does not matter."""
     lengths = [len(text) for text in texts]
     assert len(set(lengths)) == len(lengths), (name, sorted(lengths))
+    stars: list[list[str]] = []
+    for text in sorted(texts, key=len, reverse=True):
+        star = next((star for star in stars if similarity(star[0], text) >= 0.7), None)
+        if star is None:
+            stars.append([text])
+        else:
+            star.append(text)
     for text in texts:
-        facts = {"traps": traps, "cluster": name, "why": name}
-        rows.add(text, kept(language, text=text, **facts) if len(text) == max(lengths) else
-                 dropped(*NEAR, **facts))
+        number, star = next((i, star) for i, star in enumerate(stars) if text in star)
+        of = f"{name}, {number}" if len(star) > 1 else ""
+        rows.add(text, kept(language, text=text, traps=traps, cluster=of, why=name,
+                            **({"split_with": name} if len(stars) > 1 else {}))
+                 if text is star[0] else dropped(*NEAR, traps=traps, cluster=of, why=name))
 
 
 def near(corpus: MiniCorpus) -> None:

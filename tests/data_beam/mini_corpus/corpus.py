@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from data_beam.records import Origin
+from data_beam.base.records import Origin
 from tests.data_beam.mini_corpus import chinese, english
 
 FREE = "CC-BY-4.0"

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from maxlm.config import Config, ConfigError, load_config_file, resolve_config, split_overrides
+from maxlm.config import (
+    Config,
+    ConfigError,
+    Parser,
+    load_config_file,
+    resolve_config,
+    split_overrides,
+)
 
 GOOD = """
 from maxlm.config import Config, RunConfig
@@ -161,6 +168,45 @@ def test_split_overrides():
             split_overrides(words)
 
 
+@pytest.mark.parametrize(("words", "message"), [
+    (["--confg=x"], "unknown option --confg; did you mean '--config'?"),
+    (["--confg", "x", "--fault=y"], "unknown option --confg; did you mean '--config'?"),
+    (["-config=x"], "unknown option -config; did you mean '--config'?"),
+    (["--confg.run.steps=3"], "unknown option --confg.run.steps; did you mean "
+                              "'--config.run.steps'?"),
+    (["--config=x", "--falt=y"], "unknown option --falt; did you mean '--fault'?"),
+    (["--config=x", "--zzz=y"], "unknown option --zzz; see --help"),
+    (["--config=x", "zzz"], "unexpected argument 'zzz'; see --help"),
+    (["--fault=y"], "the following arguments are required: --config; see --help"),
+    (["--falt=y"], "the following arguments are required: --config; see --help"),
+    (["--config"], "argument --config: expected one argument; see --help"),
+    (["--help=modle"], "--help=modle: config has no section 'modle'; did you mean 'model'?"),
+    (["--help=run.steps"], "--help=run.steps: config.run has no section 'steps'; it has none"),
+])
+def test_a_misspelt_flag_names_the_nearest(words, message):
+    parser = Parser(prog="it", fields=Config)
+    parser.add_argument("--config", required=True)
+    parser.add_argument("--fault", default="")
+    with pytest.raises(ConfigError) as caught:
+        parser.parse_args(words)
+    assert str(caught.value) == message
+
+
+def test_the_help_is_short_and_has_sections(capsys):
+    def shown(word: str) -> str:
+        with pytest.raises(SystemExit) as caught:
+            Parser(prog="it", description="What it does.", fields=Config).parse_args([word])
+        assert caught.value.code == 0
+        return capsys.readouterr().out
+
+    short, section, everything = map(shown, ("--help", "--help=model", "--help=all"))
+    assert "What it does." in short and "--help=model" in short and "num_layers" not in short
+    assert short == shown("-h") and short.count("\n") < 40
+    assert "--config.model.num_layers=2" in section and "--config.run" not in section
+    assert section == shown("--help=config.model")
+    assert "--config.model.num_layers=2" in everything and "--config.run.steps" in everything
+
+
 SCRIPT = """
 import sys
 from maxlm.config import Config, ConfigError, Parser, RunFailure, resolve_config, run_command
@@ -196,7 +242,7 @@ run_command(main)
          "error: config.run.stepz: no such field; did you mean 'steps'?\n"),
         ([], 2, "error: the following arguments are required: --config; see --help\n"),
         (["--config=FILE", "--confg=3"], 2,
-         "error: unrecognized arguments: --confg=3; see --help\n"),
+         "error: unknown option --confg; did you mean '--config'?\n"),
         (["--config=FILE", "--fault=missing"], 2,
          "error: [Errno 2] No such file or directory: 'no/such/file'\n"),
         (["--config=FILE", "--fault=failure"], 1,

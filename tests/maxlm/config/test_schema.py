@@ -9,13 +9,13 @@ import pytest
 from maxlm.config import (
     ConfigError,
     build,
-    describe,
     from_config_dict,
     override,
     setting,
     to_config_dict,
     to_plain,
 )
+from maxlm.config.schema import describe
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

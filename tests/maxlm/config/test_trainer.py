@@ -18,12 +18,12 @@ from maxlm.config import (
     ParallelConfig,
     TokenSource,
     build,
-    describe,
     from_config_dict,
     shrink,
     to_plain,
     variant,
 )
+from maxlm.config.schema import describe
 
 SECTIONS = typing.get_type_hints(Config)
 PACKAGE = Path(__file__).resolve().parents[3] / "maxlm"

@@ -1,0 +1,1 @@
+"""What every other folder of data_beam builds on: records, files, stage contexts."""

@@ -1,0 +1,116 @@
+"""The records that pass through `prepare`, and the three outcomes of a record."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+
+
+def text_sha256(text: str) -> str:
+    """SHA-256 of a text in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """Where a record comes from.
+
+    Attributes:
+      source: name of the source.
+      path: of the file, relative to the root of its input.
+      record: number of the record in its file, from 1: a line of jsonl, an item of a json array, a
+        row of Parquet or of a query, a record of a web archive. None for a file that is one
+        document, and for the file as a whole.
+    """
+
+    source: str
+    path: str
+    record: int | None = None
+
+    @property
+    def id(self) -> str:
+        """Document id: 32 hex digits, a hash of source, path and record number."""
+        key = "\0".join([self.source, self.path, "" if self.record is None else str(self.record)])
+        return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """One document as read: decoded, with its markup."""
+
+    origin: Origin
+    text: str
+    format: str
+    domain: str
+    licence: str
+    url: str
+    bytes_sha256: str
+    """Of the record's raw bytes: the decompressed file, the line, or the field."""
+    transforms: tuple[str, ...] = ()
+    data: bytes = b""
+    """Content of a binary format (PDF, EPUB); `text` is empty then."""
+    offset: int | None = None
+    """See `Document`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """One clean document."""
+
+    origin: Origin
+    text: str
+    domain: str
+    licence: str
+    url: str
+    language: str
+    language_score: float | None
+    sha256: str
+    """Of the clean text in UTF-8."""
+    bytes_sha256: str
+    transforms: tuple[str, ...]
+    """Steps that changed the text since its bytes, in order."""
+    is_code: bool = False
+    """Source code, which filters for prose do not judge."""
+    scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    """Measurements of the filters, by name: `perplexity`, `quality`, `pii/email` and so on."""
+
+    cluster: str = ""
+    """Id of the representative of its near copies, "" for a document without near copies."""
+    split_key: str = ""
+    """Hash that decides the split, shared by documents that must not be separated; "" means
+    `sha256`."""
+    offset: int | None = None
+    """Of a record of a web archive: the byte of the file at which it begins, or at which the
+    compressed member that holds it begins."""
+
+    def with_text(self, text: str, *transforms: str) -> "Document":
+        """The document with another text, and the steps that changed it."""
+        return dataclasses.replace(
+            self, text=text, sha256=text_sha256(text), transforms=self.transforms + transforms)
+
+    def with_scores(self, **scores: float) -> "Document":
+        """The document with more scores."""
+        return dataclasses.replace(self, scores={**self.scores, **scores})
+
+
+@dataclasses.dataclass(frozen=True)
+class Dropped:
+    """A document that a filter left out."""
+
+    origin: Origin
+    stage: str
+    reason: str
+    """Counts are by stage and reason."""
+    detail: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class DeadLetter:
+    """A record, or a part of a file, that could not be read."""
+
+    origin: Origin
+    stage: str
+    reason: str
+    detail: str = ""
+
+
+Outcome = Document | Dropped | DeadLetter

@@ -1,0 +1,100 @@
+"""What a stage gets: the recipe, where its input lies, where its output goes, how to run Beam."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.base import files
+from data_beam.config import RecipeConfig
+
+KINDS = {"documents": "parquet", "dropped": "parquet", "dead_letters": "jsonl",
+         "samples": "jsonl"}
+"""What every stage writes, a file a shard: `samples` are texts of some dropped documents."""
+
+Report = dict[str, Any]
+"""What a writer says of one file, or of a source: collected in the stage's manifest."""
+
+
+@dataclasses.dataclass(frozen=True)
+class StagePaths:
+    """Folders and numbers of a stage, for workers too.
+
+    Attributes:
+      inputs: folder of the stage before; for the first, the file that lists the inputs.
+      earlier: folders of all stages before, in order.
+      output: this stage's folder.
+      temporary: existing folder on the same file system, emptied when the stage is whole.
+      progress: existing local folder for workers' progress, or "" when they are elsewhere.
+      order: numbers of all shards, in the order in which they are handed to workers.
+    """
+
+    inputs: str
+    earlier: tuple[str, ...]
+    output: str
+    temporary: str
+    progress: str
+    order: Sequence[int]
+
+    @property
+    def shards(self) -> int:
+        """Number of files of each kind."""
+        return len(self.order)
+
+    @property
+    def reports(self) -> str:
+        """Folder of the reports of this stage."""
+        return FileSystems.join(self.temporary, "reports")
+
+    def shard_path(self, folder: str, kind: str, shard: int) -> str:
+        """Path of a shard in the folder of a stage (or of the corpus)."""
+        return FileSystems.join(folder, kind,
+                                files.shard_name(kind, shard, self.shards, KINDS[kind]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """What a stage's `run` gets.
+
+    Attributes:
+      recipe: the whole recipe.
+      paths: where.
+      pipeline: runs one Beam pipeline: it calls its argument with an empty one to be filled, and
+        comes back when the pipeline is done.
+      corpus: manifest of the corpus as far as it is known, for the stage `report`.
+    """
+
+    recipe: RecipeConfig
+    paths: StagePaths
+    pipeline: Callable[[Callable[[beam.Pipeline], None]], None]
+    corpus: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+class WriteReport(beam.DoFn):
+    """(name, report) -> a JSON file in the folder of reports, for the command to read."""
+
+    def __init__(self, folder: str):
+        self._folder = folder
+
+    def process(self, element: tuple[str, Report]) -> None:
+        name, report = element
+        data = json.dumps(report, sort_keys=True).encode("utf-8")
+        files.write_atomically(FileSystems.join(self._folder, f"{name}.json"), self._folder,
+                               lambda handle: handle.write(data))
+
+
+def named(report: Report) -> tuple[str, Report]:
+    """The report of a file with its name."""
+    return report["file"].replace("/", "."), report
+
+
+def shard_numbers(root: beam.Pipeline, order: Sequence[int]) -> Any:
+    """PCollection of the shard numbers, spread over the workers in this order.
+
+    Every shard is written, an empty one too: the set of files depends on the recipe alone.
+    """
+    return (root | "Shard numbers" >> beam.Create(order, reshuffle=False)
+            | "Spread shards" >> beam.Reshuffle())

@@ -1,0 +1,1 @@
+"""How a job runs: Beam's options, worker processes, progress."""

@@ -1,0 +1,150 @@
+"""What a running `prepare` shows, what its workers tell it, and the table at the end."""
+
+import json
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Any, TextIO
+
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.base import files
+
+_SECONDS = 0.5
+
+
+class WorkerProgress:
+    """What one worker has done, in a small file that the command reads now and then.
+
+    Args:
+      folder: local folder, or "" when nobody looks.
+    """
+
+    def __init__(self, folder: str):
+        self._folder, self._name = folder, f"{uuid.uuid4().hex}.json"
+        self._done = {"files": 0, "bytes": 0, "documents": 0}
+        self._reported = 0.0
+
+    def add(self, **done: int) -> None:
+        """Counts `files`, `bytes` or `documents`."""
+        for key, count in done.items():
+            self._done[key] += count
+        if self._folder and time.monotonic() - self._reported > _SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the file."""
+        if self._folder:
+            self._reported = time.monotonic()
+            data = json.dumps(self._done).encode("ascii")
+            files.write_atomically(FileSystems.join(self._folder, self._name), self._folder,
+                                   lambda handle: handle.write(data))
+
+
+class Progress:
+    """A line every few seconds while a stage runs.
+
+    Workers leave their counts in small files in `folder`; they are on this machine. On a terminal
+    one line is rewritten, elsewhere a new one is printed now and then.
+
+    Args:
+      stage: its name.
+      folder: of the workers' counts.
+      unit: what is counted against the total, `bytes` or `documents`.
+      total: of the whole stage.
+      stream: where the line goes.
+      passes: how many times the stage goes over its documents.
+    """
+
+    def __init__(self, stage: str, folder: Path, unit: str, total: int,
+                 stream: TextIO | None = None, passes: int = 1):
+        self._stage, self._folder, self._unit, self._total = stage, folder, unit, total
+        self._passes = passes
+        self._stream = stream if stream is not None else sys.stderr
+        self._terminal = self._stream.isatty()
+        self._stop = threading.Event()
+        self._started = time.monotonic()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Progress":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._show()
+        if self._terminal:
+            print(file=self._stream)
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.5 if self._terminal else 5.0):
+            self._show()
+
+    def line(self) -> str:
+        """The line as of now."""
+        done = {"files": 0, "bytes": 0, "documents": 0}
+        for path in self._folder.glob("*.json"):
+            for key, value in json.loads(path.read_bytes()).items():
+                done[key] += value
+        elapsed = time.monotonic() - self._started
+        # A worker's second try counts twice.
+        whole = self._total * self._passes
+        fraction = min(1.0, done[self._unit] / whole) if whole else 1.0
+        read = f"{done['files']:,} files, " if done["files"] else ""
+        documents = done["documents"] // self._passes
+        text = f"{self._stage} {fraction:4.0%}, {read}{documents:,} documents; " \
+               f"{elapsed:.0f} s"
+        if 0.02 < fraction < 1 and elapsed > 2:
+            left = round(elapsed / fraction - elapsed)
+            # The last bytes read may hold most of the text: 60 million empty lines in one chunk.
+            text += f", about {left} s left" if left else ""
+        return text
+
+    def _show(self) -> None:
+        if self._terminal:
+            print(f"\r\x1b[K{self.line()}", end="", file=self._stream, flush=True)
+        else:
+            print(self.line(), file=self._stream, flush=True)
+
+
+def _total(ends: dict[str, dict[str, int]]) -> int:
+    return sum(sum(reasons.values()) for reasons in ends.values())
+
+
+def summary(manifest: dict[str, Any]) -> str:
+    """Table by source: read (+ made) = kept + dropped + dead letters, with the reasons below.
+
+    The column `made`, of documents that augmentation makes, is there if there are any.
+    """
+    heading = ("source", "domain", "read", "made", "kept", "dropped", "dead", "MB of text",
+               "languages")
+    rows: list[tuple[str, ...]] = [heading]
+    reasons = []
+    for name, counts in manifest["sources"].items():
+        languages = sorted(counts["languages"].items(), key=lambda item: (-item[1], item[0]))
+        rows.append((name, counts["domain"], f"{counts['read']:,}", f"{counts['augmented']:,}",
+                     f"{counts['kept']:,}", f"{_total(counts['dropped']):,}",
+                     f"{_total(counts['dead_letters']):,}",
+                     f"{counts['bytes'] / 1e6:.2f}",
+                     ", ".join(language for language, _ in languages[:3])))
+        for kind in ("dropped", "dead_letters"):
+            reasons += [f"  {name}: {kind.replace('_', ' ')}, {stage}, {reason}: {count:,}"
+                        for stage, ends in counts[kind].items()
+                        for reason, count in ends.items()]
+    total = manifest["total"]
+    rows.append(("total", "", f"{total['read']:,}", f"{total['augmented']:,}",
+                 f"{total['kept']:,}", f"{total['dropped']:,}", f"{total['dead_letters']:,}",
+                 f"{total['bytes'] / 1e6:.2f}", ""))
+    if not total["augmented"]:
+        rows = [row[:3] + row[4:] for row in rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for entry in rows:
+        cells = [cell.rjust(width) if 2 <= i <= len(widths) - 2 else cell.ljust(width)
+                 for i, (cell, width) in enumerate(zip(entry, widths, strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines + reasons)

@@ -1,1 +1,0 @@
-"""Train, validation and test by the hash of the content."""

@@ -1,0 +1,238 @@
+"""The books of a stage: what it read is what it kept, dropped and could not read, by source.
+
+    CORPUS/stages/NAME/manifest.json
+
+is written last, so its presence means that the stage is whole. Its fingerprint covers the inputs,
+the settings of this stage and of those before, and the versions of the libraries that decide. The
+files of `finish` are those of the corpus itself. The last stage, `report`, counts nothing anew: the
+manifest of the corpus follows it.
+"""
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from apache_beam.io.filesystems import FileSystems
+
+from data_beam.base import files, json_files
+from data_beam.base.stage_context import KINDS, Report
+from data_beam.config import RecipeConfig
+from data_beam.filters import chain
+from data_beam.readers.listing import File, fingerprint
+from data_beam.stages import augmentation
+from maxlm.config.schema import to_plain
+
+NAME = "manifest.json"
+SECTIONS = {
+    "extract": ("sources", "extract", "clean", "limits", "shards"),
+    "filter": chain.sections(),
+    "dedup": ("dedup",),
+    "finish": ("split", "augment"),
+    "report": (),
+}
+"""The stages in order, and the fields of the recipe that each one follows."""
+STAGES = tuple(SECTIONS)
+
+_LIBRARIES = ("resiliparse", "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2",
+              "ftfy", "OpenCC", "pyarrow", "numpy")
+"""A newer version of these may give another text or other bytes: each is called by an extractor, or
+(jusText, lxml) by trafilatura. Filters declare their own. All stages follow all of them."""
+_ENDS = {str: {str: int}}
+_SHAPE = {
+    "fingerprint": str,
+    "sources": {str: {"files": int, "read": int, "kept": int, "dropped": _ENDS,
+                      "dead_letters": _ENDS}},
+    "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
+}
+
+
+class ConservationError(RuntimeError):
+    """A document without an end or with two, a file not read, a shard not written: a fault of this
+    program or of its runner, never of the input."""
+
+
+def libraries() -> dict[str, str]:
+    """Versions of the libraries that decide on a document's text and bytes, where installed."""
+    versions = {}
+    for name in (*_LIBRARIES, *chain.libraries()):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return {**versions, "unicode": unicodedata.unidata_version}
+
+
+def _digest(value: Any) -> str:
+    canonical = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+def loaded_files(recipe: RecipeConfig) -> dict[str, dict[str, str]]:
+    """SHA-256 of the models, lists and evaluation files that the stages load, by stage and path.
+
+    Raises:
+      ConfigError: one does not exist.
+    """
+    return {"filter": chain.loaded_files(recipe), "finish": augmentation.files_read(recipe)}
+
+
+def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str]:
+    """What the output of each stage depends on, as a hash.
+
+    Raises:
+      ConfigError: a model or list that the recipe names does not exist.
+    """
+    plain = to_plain(recipe)
+    result = {}
+    loaded = loaded_files(recipe)
+    before = _digest([fingerprint(listing), libraries()])
+    for stage, sections in SECTIONS.items():
+        before = _digest([stage, before, {name: plain[name] for name in sections},
+                          loaded.get(stage, {})])
+        result[stage] = before
+    return result
+
+
+def read(manifest_dir: str, folder: str) -> dict[str, Any] | None:
+    """The manifest of a whole stage, or None: there is none, or it is damaged or a file it lists is
+    missing or has another size, so that the stage is to be done again, which a line says.
+
+    Args:
+      manifest_dir: folder of the manifest.
+      folder: of the stage's files.
+    """
+    path = FileSystems.join(manifest_dir, NAME)
+    if not FileSystems.exists(path):
+        return None
+    try:
+        manifest = json_files.read(path, _SHAPE)
+    except json_files.NotThisKind:
+        _say_again(manifest_dir, f"{path} is damaged")
+        return None
+    root = folder.rstrip("/") + "/"
+    found = {entry.path[len(root):]: entry.size_in_bytes for entry in files.match(folder, "**")}
+    for entry in manifest["outputs"]:
+        size = found.get(entry["file"])
+        if size != entry["bytes"]:
+            _say_again(manifest_dir, f"{root}{entry['file']} " + (
+                "is missing" if size is None else f"has {size:,} bytes of {entry['bytes']:,}"))
+            return None
+    return manifest
+
+
+def _say_again(manifest_dir: str, reason: str) -> None:
+    print(f"{manifest_dir.rstrip('/').rpartition('/')[2]}: done again, as {reason}", flush=True)
+
+
+def read_reports(temporary: str) -> list[Report]:
+    """What the writers of a stage reported."""
+    return [json.loads(files.read_bytes(entry.path))
+            for entry in files.match(FileSystems.join(temporary, "reports"), "*.json")]
+
+
+def outputs(reports: Iterable[Report]) -> list[dict[str, Any]]:
+    """What a manifest lists of the files that are reported on."""
+    entries = ({key: report[key] for key in ("file", "rows", "bytes", "sha256")}
+               for report in reports if "file" in report)
+    return sorted(entries, key=lambda entry: entry["file"])
+
+
+def _add(counts: dict[str, dict[str, int]], more: dict[str, dict[str, int]]) -> None:
+    for stage, reasons in more.items():
+        entry = counts.setdefault(stage, {})
+        for reason, count in reasons.items():
+            entry[reason] = entry.get(reason, 0) + count
+
+
+def total(ends: dict[str, dict[str, int]]) -> int:
+    """Documents of all stages and reasons."""
+    return sum(sum(reasons.values()) for reasons in ends.values())
+
+
+def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int] | None
+            ) -> dict[str, Any]:
+    """Sums of a stage from its reports: `sources` and `outputs` of its manifest.
+
+    Args:
+      recipe: the recipe.
+      reports: of all files, and of all sources in the first stage.
+      read: documents that the stage before kept, by source; None for the first.
+
+    Raises:
+      ConservationError: documents read are not kept + dropped + dead letters, or a part is missing.
+    """
+    sources: dict[str, dict[str, Any]] = {
+        source.name: {"files": 0, "read": 0, "kept": 0, "augmented": 0, "dropped": {},
+                      "dead_letters": {}, "characters": 0, "bytes": 0, "splits": {},
+                      "languages": {}} for source in recipe.sources}
+    written = outputs(reports)
+    for report in reports:
+        if "file" not in report:
+            for key in ("files", "read"):
+                sources[report["source"]][key] += report[key]
+            continue
+        kind = report["file"].partition("/")[0]
+        for name, count in report.get("read", {}).items():
+            sources[name]["read"] += count
+        for name, counts in report.get("sources", {}).items():
+            entry = sources[name]
+            if kind in ("dropped", "dead_letters"):
+                _add(entry[kind], counts)
+                continue
+            for key, of in (("kept", "documents"), ("characters",) * 2, ("bytes",) * 2):
+                entry[key] += counts[of]
+            entry["augmented"] += counts.get("augmented", 0)
+            for key in ("splits", "languages"):
+                for value, count in counts[key].items():
+                    entry[key][value] = entry[key].get(value, 0) + count
+    for kind in KINDS:
+        count = sum(1 for entry in written if entry["file"].startswith(f"{kind}/"))
+        if count != recipe.shards:
+            raise ConservationError(f"{count} of {recipe.shards} shards of {kind} were written")
+    for name, entry in sources.items():
+        for key in ("splits", "languages"):
+            entry[key] = dict(sorted(entry[key].items()))
+        for key in ("dropped", "dead_letters"):
+            entry[key] = {stage: dict(sorted(reasons.items()))
+                          for stage, reasons in sorted(entry[key].items())}
+        if read is not None and entry["read"] != read[name]:
+            raise ConservationError(f"source {name!r}: {entry['read']} documents read, but the "
+                                    f"stage before kept {read[name]}")
+    return {"sources": sources, "outputs": written}
+
+
+def check_conservation(sources: dict[str, dict[str, Any]]) -> None:
+    """Checks that every document read (and made by augmentation) has exactly one end.
+
+    Raises:
+      ConservationError: it has not.
+    """
+    for name, entry in sources.items():
+        dropped, dead = total(entry["dropped"]), total(entry["dead_letters"])
+        if entry["read"] + entry["augmented"] != entry["kept"] + dropped + dead:
+            made = f" and {entry['augmented']} made" if entry["augmented"] else ""
+            raise ConservationError(
+                f"source {name!r}: {entry['read']} documents read{made}, but {entry['kept']} kept "
+                f"+ {dropped} dropped + {dead} dead letters")
+
+
+def check_files(sources: dict[str, dict[str, Any]], listing: Sequence[File]) -> None:
+    """Checks that every file was read.
+
+    Raises:
+      ConservationError: one was not.
+    """
+    for name, entry in sources.items():
+        listed = sum(1 for file in listing if file.source == name)
+        if entry["files"] != listed:
+            raise ConservationError(
+                f"source {name!r}: {entry['files']} of {listed} files were read")
+
+
+def write(folder: str, temporary: str, manifest: dict[str, Any]) -> None:
+    """The last thing a stage (or the whole run) writes."""
+    data = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+    files.write_atomically(FileSystems.join(folder, NAME), temporary,
+                           lambda handle: handle.write(data))

@@ -1,0 +1,154 @@
+"""`python -m data_beam.check_splits`: silent on a good corpus, and no planted leak escapes it."""
+
+import hashlib
+import itertools
+import json
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data_beam import check_splits, prepare
+from data_beam.check_splits import LeakFinder, find_leaks
+from data_beam.config import (
+    DedupConfig,
+    FilterConfig,
+    InputConfig,
+    MinHashConfig,
+    RecipeConfig,
+    SourceConfig,
+    SplitConfig,
+)
+from data_beam.dedup.signatures import distinct, jaccard, shingles
+from data_beam.runners import beam_options
+from maxlm.config.schema import ConfigError
+
+HAN = "".join(map(chr, range(0x4E00, 0x5200)))
+
+
+def texts(han: bool) -> list[str]:
+    """Pairs and more of edited copies, at all similarities."""
+    generator = random.Random(1)
+
+    def parts(count: int) -> list[str]:
+        return [generator.choice(HAN) if han else f"w{generator.randrange(3000)}"
+                for _ in range(count)]
+
+    made = [parts(150) for _ in range(60)]
+    for _ in range(120):
+        copy = list(generator.choice(made))
+        for _ in range(generator.randrange(1, 15)):
+            copy[generator.randrange(len(copy))] = parts(1)[0]
+        made.append(copy)
+    return [("" if han else " ").join(copy) for copy in made]
+
+
+def row(number: int, text: str, split: str) -> dict:
+    return {"id": f"{number:032x}", "split": split, "source": "s", "path": "p", "record": number,
+            "text": text, "sha256": f"of {text}"}
+
+
+@pytest.mark.parametrize("han", [False, True], ids=["words", "chinese"])
+def test_leaks_are_all_similar_pairs_across_splits(han):
+    rows = [row(i, text, ("train", "train", "validation", "test")[i % 4])
+            for i, text in enumerate(texts(han))]
+    sets = [distinct(shingles(r["text"])) for r in rows]
+    truth = {(a["id"], b["id"]): jaccard(sets[i], sets[j])
+             for (i, a), (j, b) in itertools.combinations(enumerate(rows), 2)
+             if a["split"] != b["split"] and jaccard(sets[i], sets[j]) >= 0.7}
+    leaks, finder = find_leaks(lambda: iter(rows), 0.7, 128, 5, 5)
+    assert finder.probability > 0.999 and len(truth) > 20
+    assert {(leak.first["id"], leak.second["id"]): leak.similarity for leak in leaks} == truth
+    assert [leak.similarity for leak in leaks] == sorted(truth.values(), reverse=True)
+
+
+def test_equal_texts_too_short_for_a_shingle_are_leaks():
+    rows = [row(1, "好", "train"), row(2, "好", "test"), row(3, "坏", "train"), row(4, "", "test")]
+    leaks, _ = find_leaks(lambda: iter(rows), 0.7, 128, 5, 5)
+    assert [(leak.first["id"][-1], leak.second["id"][-1]) for leak in leaks] == [("1", "2")]
+
+
+def test_only_what_is_held_out_is_in_memory():
+    finder = LeakFinder([row(1, "a b c d e f", "test")], 0.7, 128)
+    assert list(finder.check(row(2, "nothing of the kind, and more", "train"))) == []
+    found, = finder.check(row(2, "A, b; c d e f.", "train"))
+    assert found.similarity == 1.0 and found.first["split"] == "test"
+
+
+def make(root: Path, output: Path, enabled: bool) -> None:
+    made = RecipeConfig(
+        sources=(SourceConfig("s", "general", "CC0-1.0", (
+            InputConfig(str(root), "*.jsonl", "jsonl"),)),),
+        filters=FilterConfig(min_characters=1, max_short_line_fraction=1.0),
+        dedup=DedupConfig(minhash=MinHashConfig(enabled=enabled)),
+        split=SplitConfig(validation=0.2, test=0.2), shards=2)
+    prepare.prepare(made, str(output), beam_options.pipeline_options([]))
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory) -> tuple[Path, Path]:
+    """A corpus with near copies left in, and one without."""
+    root = tmp_path_factory.mktemp("raw")
+    (root / "a.jsonl").write_text("".join(
+        json.dumps({"text": text}) + "\n" for text in texts(False) + texts(True)), "utf-8")
+    leaky, clean = root / "leaky", root / "clean"
+    make(root, leaky, False)
+    make(root, clean, True)
+    return leaky, clean
+
+
+def test_the_command(corpora, capsys):
+    leaky, clean = corpora
+    assert check_splits.main([f"--corpus={clean}"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["leaks"] == 0 and json.loads(out)["pairs"] == []
+    assert err.count("\n") == 1 and "no near copies across splits" in err
+    assert check_splits.main([f"--corpus={leaky}", "--show=2"]) == 1
+    out, err = capsys.readouterr()
+    report = json.loads(out)
+    assert report["leaks"] > 20 and len(report["pairs"]) == 2
+    assert f"{report['leaks']} near copies across splits at similarity 0.7" in err
+    for pair in report["pairs"]:
+        assert pair["first"]["split"] != pair["second"]["split"] and pair["similarity"] >= 0.7
+    assert set(report["documents"]) == {"train", "validation", "test"}
+    # At 0.55, above what splits are joined at, there is still no leak in the clean one.
+    assert check_splits.main([f"--corpus={clean}", "--threshold=0.55"]) == 0
+
+
+def test_a_leak_planted_in_the_written_corpus_is_found(corpora, tmp_path):
+    planted = tmp_path / "planted"
+    shutil.copytree(corpora[1], planted)
+    path = min((planted / "documents").iterdir())
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    victim = next(r for r in rows if r["split"] == "test" and len(r["text"].split()) > 100)
+    copy = {**victim, "id": "f" * 32, "split": "train", "path": "planted",
+            "text": victim["text"].replace(" ", "  ", 3) + " and a few words more"}
+    copy["sha256"] = hashlib.sha256(copy["text"].encode()).hexdigest()
+    pq.write_table(pa.Table.from_pylist([*rows, copy], table.schema), path)
+    manifest = json.loads((planted / "manifest.json").read_text())
+    for entry in manifest["outputs"]:
+        if entry["file"] == f"documents/{path.name}":
+            entry["bytes"], entry["rows"] = path.stat().st_size, len(rows) + 1
+    (planted / "manifest.json").write_text(json.dumps(manifest))
+    done = subprocess.run([sys.executable, "-m", "data_beam.check_splits", f"--corpus={planted}"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    pair, = json.loads(done.stdout)["pairs"]
+    assert {pair["first"]["path"], pair["second"]["path"]} >= {"planted"}
+    assert victim["id"] in (pair["first"]["id"], pair["second"]["id"])
+
+
+def test_mistakes_are_named(tmp_path):
+    for arguments, text in (
+            ([f"--corpus={tmp_path / 'no'}"], "does not exist"),
+            (["--corpus=x", "--threshold=0"], "--threshold: must be above 0"),
+            (["--corpus=x", "--permutations=0"], "--permutations: must be at least 1"),
+            (["--corpus=x", "--show=-1"], "--show")):
+        with pytest.raises(ConfigError, match=text):
+            check_splits.main(arguments)

@@ -1,0 +1,405 @@
+"""Stage `dedup` as a whole, on corpora whose clusters are known."""
+
+import collections
+import dataclasses
+import json
+import random
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from data_beam import prepare
+from data_beam.config import (
+    DedupConfig,
+    FilterConfig,
+    InputConfig,
+    MinHashConfig,
+    RecipeConfig,
+    RepeatedTextConfig,
+    SimHashConfig,
+    SourceConfig,
+    SplitConfig,
+)
+from data_beam.dedup.signatures import distinct, jaccard, shingles
+from data_beam.runners import beam_options
+
+HAN = "".join(map(chr, range(0x4E00, 0x5200)))
+
+
+def recipe(root: Path, dedup: DedupConfig, shards: int = 3, sources: int = 1) -> RecipeConfig:
+    return RecipeConfig(
+        sources=tuple(SourceConfig(name, "general", "CC0-1.0", (
+            InputConfig(str(root), f"{name}*.jsonl", "jsonl"),)) for name in "abc"[:sources]),
+        filters=FilterConfig(min_characters=1, max_short_line_fraction=1.0), dedup=dedup,
+        split=SplitConfig(validation=0.2, test=0.2), shards=shards)
+
+
+def write(root: Path, texts: list[str], name: str = "a.jsonl") -> None:
+    root.mkdir(exist_ok=True)
+    (root / name).write_text("".join(json.dumps({"text": t}) + "\n" for t in texts), "utf-8")
+
+
+def run(made: RecipeConfig, output: Path, *options: str) -> Path:
+    result = prepare.prepare(made, str(output), beam_options.pipeline_options(options))
+    assert result is not None
+    return output
+
+
+def rows(output: Path, kind: str) -> list[dict]:
+    return [row for path in sorted((output / kind).glob("*.parquet"))
+            for row in pq.read_table(path).to_pylist()]
+
+
+NEAR = DedupConfig(minhash=MinHashConfig(enabled=True))
+
+
+def words(generator: random.Random, count: int, han: bool = False) -> list[str]:
+    return [generator.choice(HAN) if han else f"w{generator.randrange(2000)}"
+            for _ in range(count)]
+
+
+def joined(parts: list[str], han: bool) -> str:
+    return ("" if han else " ").join(parts)
+
+
+def copies(generator: random.Random, han: bool) -> list[str]:
+    """Documents of which a third are edited copies of others, or of copies."""
+    made: list[list[str]] = []
+    for _ in range(150):
+        if made and generator.random() < 0.4:
+            parts = list(generator.choice(made))
+            for _ in range(generator.randrange(1, 12)):
+                parts[generator.randrange(len(parts))] = words(generator, 1, han)[0]
+            if generator.random() < 0.3:
+                parts = parts[:-generator.randrange(1, 20)]
+        else:
+            parts = words(generator, generator.randrange(80, 300), han)
+        made.append(parts)
+    return [joined(parts, han) for parts in made]
+
+
+def true_stars(texts: list[str], ids: dict[int, str], threshold: float) -> list[list[int]]:
+    """By comparing each with each: a text is kept unless it is a copy of one that is kept and is
+    longer (of equally long ones, has the smaller id). Of equal texts only the first counts."""
+    first = {text: i for i, text in reversed(list(enumerate(texts)))}
+    sets = {i: distinct(shingles(text)) for text, i in first.items()}
+    stars: list[list[int]] = []
+    for i in sorted(sets, key=lambda i: (-len(texts[i]), ids[i])):
+        star = next((s for s in stars if jaccard(sets[s[0]], sets[i]) >= threshold), None)
+        if star is None:
+            stars.append([i])
+        else:
+            star.append(i)
+    return stars
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["words", "chinese"])
+def corpus(request, tmp_path_factory) -> tuple[list[str], Path, Path]:
+    """Texts, their folder, and the corpus made of them."""
+    root = tmp_path_factory.mktemp("raw")
+    texts = copies(random.Random(4), request.param)
+    write(root, texts)
+    return texts, root, run(recipe(root, NEAR), tmp_path_factory.mktemp("made") / "out")
+
+
+def numbers(found: list[dict]) -> set[int]:
+    return {row["record"] - 1 for row in found}
+
+
+def test_the_longest_of_each_true_cluster_is_kept_and_written_out(corpus):
+    texts, _, output = corpus
+    kept_ids = {row["id"]: row for row in rows(output, "documents")}
+    dropped = {row["id"]: row for row in rows(output, "dropped")}
+    ids = {row["record"] - 1: row["id"] for row in [*kept_ids.values(), *dropped.values()]}
+    # A pair at the threshold shares a bucket with probability 0.98, one at 0.8 with 0.9998.
+    truth = true_stars(texts, ids, 0.7)
+    assert len(truth) < 130 and max(map(len, truth)) >= 3
+    assert numbers(list(kept_ids.values())) == {star[0] for star in truth}
+    written = collections.defaultdict(list)
+    for row in rows(output, "clusters"):
+        written[row["cluster"]].append(row)
+    assert {ids[star[0]]: {ids[i] for i in star} for star in truth if len(star) > 1} == {
+        name: {member["id"] for member in members} for name, members in written.items()}
+    for name, members in written.items():
+        assert [m["kept"] for m in members] == [True] + [False] * (len(members) - 1)
+        assert members[0]["id"] == name == kept_ids[name]["cluster"]
+        representative = distinct(shingles(texts[members[0]["record"] - 1]))
+        for member in members:
+            text = texts[member["record"] - 1]
+            assert member["characters"] == len(text)
+            similarity = jaccard(representative, distinct(shingles(text)))
+            assert member["similarity"] == similarity >= 0.7
+            if not member["kept"]:
+                end = dropped[member["id"]]
+                assert (end["stage"], end["reason"]) == ("dedup", "near duplicate")
+                assert f"{similarity:.3f} to {name}" in end["detail"]
+    alone = [row for row in kept_ids.values() if row["id"] not in written]
+    assert alone and all(row["cluster"] is None for row in alone)
+    summary = json.loads((output / "clusters/_summary.json").read_text())
+    assert pq.read_table(output / "clusters").num_rows == summary["documents"]
+    assert summary["clusters"] == len(written)
+    assert summary["documents"] == sum(map(len, written.values()))
+    sizes = [entry["documents"] for entry in summary["largest"]]
+    assert sizes == sorted(map(len, written.values()), reverse=True)[:20]
+    found = summary["copies"]
+    assert (found["bands"], found["rows"], found["similarity"]) == (22, 5, 0.7)
+    assert found["largest_bucket"] >= 3 and found["hot_buckets"] == 0
+    assert summary["split_groups"]["similarity"] == 0.5
+
+
+def ends(output: Path) -> dict[str, tuple]:
+    """What became of each text's copies: by record, with nothing that a shard number could change.
+    """
+    return ({row["id"]: ("kept", row["split"], row["cluster"]) for row in rows(output, "documents")}
+            | {row["id"]: (row["reason"], row["detail"]) for row in rows(output, "dropped")})
+
+
+def test_workers_shards_and_order_change_nothing(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("data_beam.stages.run.ALONE", -1)  # every stage in worker processes
+    texts, root, output = corpus
+    assert ends(run(recipe(root, NEAR, shards=7), tmp_path / "seven")) == ends(output)
+    if not texts[0].isascii():
+        return  # starting processes takes as long as all the rest; once is enough
+    other = run(recipe(root, NEAR), tmp_path / "two", "--direct_running_mode=multi_processing",
+                "--direct_num_workers=2")
+    for kind in ("documents", "dropped", "clusters"):
+        for path in (output / kind).iterdir():
+            assert path.read_bytes() == (other / kind / path.name).read_bytes()
+
+
+def test_the_order_of_the_files_changes_nothing(tmp_path):
+    texts = copies(random.Random(8), False)[:80]
+    made = []
+    for way, order in (("there", texts), ("back", texts[::-1])):
+        for number, text in enumerate(order):  # the same paths, written and listed in other orders
+            at = number if way == "there" else len(texts) - 1 - number
+            write(tmp_path / way, [text], f"a{at}.jsonl")
+        made.append(ends(run(recipe(tmp_path / way, NEAR), tmp_path / f"{way}.out")))
+    assert made[0] == made[1] and len(made[0]) == 80
+
+
+def test_components_in_rounds_give_the_same_clusters(corpus, tmp_path):
+    texts, root, output = corpus
+    if not texts[0].isascii():
+        return  # only numbers are seen
+    rounds = dataclasses.replace(NEAR, max_edges_one_worker=0)
+    other = run(recipe(root, rounds), tmp_path / "rounds")
+    assert ends(other) == ends(output)
+    # Clusters of up to ten documents: a round or two to join them, one to see that nothing moves.
+    assert 2 <= json.loads((other / "clusters/_summary.json").read_text())["copies"]["rounds"] <= 4
+
+
+@pytest.mark.parametrize("han", [False, True], ids=["words", "chinese"])
+@pytest.mark.parametrize("split_similarity", [0.5, 1.0])
+def test_a_chain_loses_only_copies_of_what_is_kept(tmp_path, han, split_similarity):
+    """Neighbours 0.74 similar, ends 0.14: documents of equal length, cut from one long text."""
+    generator = random.Random(2)
+    long = words(generator, 179, han)
+    chain = [joined(long[15 * i:15 * i + 104], han) for i in range(6)]
+    others = [joined(words(generator, count, han), han) for count in (*[104] * 20, 20_000, 20_000)]
+    write(tmp_path / "raw", chain + others)
+    settings = DedupConfig(minhash=MinHashConfig(True, split_similarity=split_similarity))
+    output = run(recipe(tmp_path / "raw", settings), tmp_path / "out")
+    kept = numbers(rows(output, "documents"))
+    assert kept >= set(range(6, 28)) and 2 <= len(kept & set(range(6))) <= 4
+    sets = [distinct(shingles(text)) for text in chain]
+    assert jaccard(sets[0], sets[1]) > 0.7 and jaccard(sets[0], sets[-1]) < 0.2
+    for row in rows(output, "dropped"):
+        assert max(jaccard(sets[row["record"] - 1], sets[i]) for i in kept if i < 6) >= 0.7
+    # The kept ones share what was dropped, so they share a split.
+    assert len({row["split"] for row in rows(output, "documents") if row["record"] <= 6}) == 1
+    # The old way: one of the whole chain, though the others are not similar to it.
+    whole = dataclasses.replace(settings.minhash, clustering="component")
+    output = run(recipe(tmp_path / "raw", DedupConfig(minhash=whole)), tmp_path / "whole")
+    assert len(numbers(rows(output, "documents")) & set(range(6))) == 1
+    assert len(rows(output, "clusters")) == 6
+
+
+@pytest.mark.parametrize("han", [False, True], ids=["words", "chinese"])
+def test_a_document_that_is_part_of_another_is_dropped_when_asked(tmp_path, han):
+    generator = random.Random(7)
+    book = words(generator, 3000, han)
+    parts = [joined(book[1000:1200] + words(generator, own, han), han) for own in (80, 120, 260)]
+    write(tmp_path / "raw", [joined(book, han), *parts, joined(words(generator, 3000, han), han)])
+    output = run(recipe(tmp_path / "raw", NEAR), tmp_path / "no")
+    assert len(rows(output, "documents")) == 5  # the Jaccard similarities are under 0.1
+    settings = DedupConfig(minhash=MinHashConfig(True, containment=0.6, split_similarity=1.0))
+    output = run(recipe(tmp_path / "raw", settings), tmp_path / "yes")
+    # 196 of 276, 316 and 456 shingles are in the book: 0.71, 0.62 and 0.43. The parts share 196
+    # shingles, but no one of them holds 0.6 of the last.
+    assert numbers(rows(output, "documents")) == {0, 3, 4}
+    details = {row["record"]: row["detail"] for row in rows(output, "dropped")}
+    assert details[2].startswith("similarity 0.06") and "0.710 of it is in that" in details[2]
+    assert "0.620 of it is in that" in details[3]
+    splits = {row["record"]: row["split"] for row in rows(output, "documents")}
+    assert splits[1] == splits[4]  # linked by what was dropped
+
+
+def test_chinese_copies_join_and_unrelated_texts_do_not(tmp_path):
+    generator = random.Random(6)
+    first = joined(words(generator, 400, han=True), True)
+    places = range(0, 400, 20)
+    spread = "".join(generator.choice(HAN) if i in places and i < 400 else c
+                     for i, c in enumerate(first[:400]))
+    block = first[:100] + joined(words(generator, 20, han=True), True) + first[120:]
+    other = joined(words(generator, 400, han=True), True)
+    write(tmp_path / "raw", [first, block, other, spread])
+    output = run(recipe(tmp_path / "raw", NEAR), tmp_path / "out")
+    # 20 characters in a row cost 24 of 396 shingles: similarity 372 / 420 = 0.89. The same 20 one
+    # by one cost five shingles each: 296 / 496 = 0.60, under the threshold.
+    assert jaccard(*(distinct(shingles(t)) for t in (first, block))) == pytest.approx(372 / 420)
+    assert len(numbers(rows(output, "documents"))) == 3
+    assert len(numbers(rows(output, "documents")) & {0, 1}) == 1
+    # ... but near enough to share a split.
+    splits = {row["record"] - 1: row["split"] for row in rows(output, "documents")}
+    representative, = numbers(rows(output, "documents")) & {0, 1}
+    assert splits[representative] == splits[3]
+
+
+def test_empty_and_short_texts_never_make_a_cluster(tmp_path):
+    short = ["yes", "no", "好", "不好", "one two", "one two", "。。。", "!!!", "a b c d", "a b c e"]
+    write(tmp_path / "raw", short)
+    output = run(recipe(tmp_path / "raw", NEAR), tmp_path / "out")
+    assert [r["reason"] for r in rows(output, "dropped")] == ["exact duplicate"]
+    assert not rows(output, "clusters") and len(rows(output, "documents")) == 9
+
+
+def test_nothing_near_and_nothing_at_all(tmp_path):
+    write(tmp_path / "raw", [])
+    output = run(recipe(tmp_path / "raw", NEAR), tmp_path / "out")
+    assert not rows(output, "documents") and not rows(output, "clusters")
+    assert json.loads((output / "clusters/_summary.json").read_text())["clusters"] == 0
+
+
+def test_code_is_compared_as_a_whole_unless_asked(tmp_path):
+    source = "\n".join(f"def function_{i}(argument):\n    return argument + {i}" for i in range(40))
+    (tmp_path / "raw").mkdir()
+    for name, text in (("a1.py", source), ("a2.py", source + "\n# end\n"), ("a3.py", source)):
+        (tmp_path / "raw" / name).write_text(text)
+    made = recipe(tmp_path / "raw", NEAR)
+    made = dataclasses.replace(made, sources=(SourceConfig("a", "code", "MIT", (
+        InputConfig(str(tmp_path / "raw"), "*.py", "python"),)),))
+    plain = rows(run(made, tmp_path / "plain"), "dropped")
+    assert [(r["path"], r["reason"]) for r in plain] == [("a3.py", "exact duplicate")]
+    asked = dataclasses.replace(made, dedup=DedupConfig(minhash=MinHashConfig(
+        enabled=True, code=True)))
+    asked_for = rows(run(asked, tmp_path / "asked"), "dropped")
+    assert {(r["path"], r["reason"]) for r in asked_for} == {
+        ("a3.py", "exact duplicate"), ("a1.py", "near duplicate")}
+
+
+def test_simhash_finds_what_the_bands_miss(tmp_path):
+    # One band of 112 rows meets equal signatures: at similarity 1946 / 2046, in 0.4 % of cases.
+    # The expected distance of the fingerprints is 64 / pi * arccos(1946 / 1996) = 4.6 bits.
+    generator = random.Random(3)
+    parts = words(generator, 2000)
+    other = list(parts)
+    for place in range(100, 2000, 190):
+        other[place] = "changed"
+    write(tmp_path / "raw", [" ".join(p) for p in (parts, other, words(generator, 2000))])
+    narrow = MinHashConfig(enabled=True, bands=1, rows=112, split_similarity=1.0)
+    assert len(rows(run(recipe(tmp_path / "raw", DedupConfig(minhash=narrow)), tmp_path / "no"),
+                    "documents")) == 3
+    both = DedupConfig(minhash=narrow, simhash=SimHashConfig(enabled=True, distance=8, blocks=10))
+    output = run(recipe(tmp_path / "raw", both), tmp_path / "yes")
+    assert len(rows(output, "documents")) == 2 and 2 in numbers(rows(output, "documents"))
+
+
+def test_repeated_lines_stay_in_the_first_document_only(tmp_path):
+    notice = "All rights reserved, and this notice is in every page of the site."
+    chinese = "本站所有内容均来自网络，如有侵权请联系我们删除，谢谢您的理解与支持，祝您阅读愉快。"
+    texts = [f"{notice}\nA line of its own, number {i}, which is long enough to be looked at.\n"
+             f"{chinese}\nshort line" for i in range(5)]
+    write(tmp_path / "raw", [*texts[:4], notice], "b.jsonl")
+    write(tmp_path / "raw", texts[4:], "a.jsonl")
+    settings = DedupConfig(lines=RepeatedTextConfig(True, min_characters=30, max_documents=3))
+    output = run(recipe(tmp_path / "raw", settings, sources=2), tmp_path / "out")
+    documents = {(r["source"], r["record"]): r for r in rows(output, "documents")}
+    assert documents["a", 1]["text"] == texts[4]  # its source is listed first
+    assert documents["a", 1]["transforms"] == []
+    for record in range(1, 5):
+        row = documents["b", record]
+        assert row["text"] == (f"A line of its own, number {record - 1}, which is long enough to "
+                               "be looked at.\nshort line")
+        assert row["transforms"] == ["repeated lines removed: 2"]
+    dropped, = rows(output, "dropped")
+    assert (dropped["stage"], dropped["reason"], dropped["detail"]) == (
+        "dedup", "repeated text", "repeated lines removed: 1")
+    # In three documents the same text may stand.
+    few = dataclasses.replace(settings, lines=RepeatedTextConfig(True, 30, max_documents=6))
+    assert {r["text"] for r in rows(run(recipe(tmp_path / "raw", few, sources=2),
+                                        tmp_path / "few"), "documents")} == {*texts, notice}
+
+
+def test_repeated_paragraphs_and_copies_that_come_to_light(tmp_path):
+    generator = random.Random(9)
+    disclaimer = " ".join(words(generator, 60)) + "\n" + " ".join(words(generator, 60))
+    bodies = [" ".join(words(generator, 100)) for _ in range(3)]
+    texts = [f"{body}\n\n{disclaimer}\n\nend {i}" for i, body in enumerate(bodies)]
+    twin = bodies[2] + "\n\nend 2"
+    write(tmp_path / "raw", [*texts, twin])
+    settings = DedupConfig(
+        paragraphs=RepeatedTextConfig(True, min_characters=100, max_documents=2),
+        minhash=MinHashConfig(enabled=True))
+    output = run(recipe(tmp_path / "raw", settings), tmp_path / "out")
+    documents = rows(output, "documents")
+    assert sum(disclaimer in row["text"] for row in documents) == 1
+    changed = [row for row in documents if row["transforms"]]
+    assert changed and all(
+        row["transforms"] == ["repeated paragraphs removed: 1"] for row in changed)
+    # Without the disclaimer, the third and its twin have the same shingles.
+    assert len(documents) == 3 or disclaimer in next(
+        r["text"] for r in documents if r["record"] == 3)
+
+
+def test_texts_that_are_equal_without_what_is_repeated(tmp_path):
+    notice = "All rights reserved, and this notice is in every page of the site."
+    texts = [f"{notice}\nfirst", f"second\n{notice}", f"second\n{notice}\n", "second", notice,
+             f"{notice}\nthird\n{notice}"]
+    write(tmp_path / "raw", texts)
+    settings = DedupConfig(lines=RepeatedTextConfig(True, min_characters=30, max_documents=2))
+    output = run(recipe(tmp_path / "raw", settings), tmp_path / "out")
+    # The fifth has the smallest id and keeps the notice. The third is the second as it stands, the
+    # fourth is the second without the notice.
+    kept = {row["record"]: row["text"] for row in rows(output, "documents")}
+    assert kept == {1: "first", 2: "second", 5: notice, 6: "third"}
+    assert {(row["record"], row["reason"]) for row in rows(output, "dropped")} == {
+        (3, "exact duplicate"), (4, "exact duplicate")}
+
+
+def test_near_copies_below_the_threshold_share_a_split(tmp_path):
+    generator = random.Random(11)
+    texts = []
+    for _ in range(60):
+        parts = words(generator, 200)
+        texts.append(" ".join(parts))
+        # 20 words in a row cost 24 of 196 shingles, four such blocks 96: similarity 0.34; three
+        # blocks: 0.46; two: 148 / 244 = 0.61, kept but grouped.
+        for block in range(2):
+            parts[block * 80:block * 80 + 20] = words(generator, 20)
+        texts.append(" ".join(parts))
+    write(tmp_path / "raw", texts)
+    output = run(recipe(tmp_path / "raw", NEAR), tmp_path / "out")
+    split = {row["record"]: row["split"] for row in rows(output, "documents")}
+    assert len(split) == 120
+    # 148 / 244 = 0.61 meets with probability 0.9999.
+    assert all(split[i] == split[i + 1] for i in range(1, 120, 2))
+    assert set(split.values()) == {"train", "validation", "test"}
+    alone = DedupConfig(minhash=MinHashConfig(enabled=True, split_similarity=1.0))
+    apart = {row["record"]: row["split"] for row in rows(
+        run(recipe(tmp_path / "raw", alone), tmp_path / "apart"), "documents")}
+    assert any(apart[i] != apart[i + 1] for i in range(1, 120, 2))
+
+
+def test_other_settings_do_the_stage_again_and_no_other(tmp_path, capsys):
+    texts = copies(random.Random(5), False)[:40]
+    write(tmp_path / "raw", texts)
+    stages = ("extract", "filter", "dedup")
+    made = [DedupConfig(), NEAR]
+    for settings in made:
+        prepare.prepare(recipe(tmp_path / "raw", settings), str(tmp_path / "out"),
+                        beam_options.pipeline_options([]), stages)
+    out = capsys.readouterr().out
+    assert "filter: done before" in out and "dedup: done before" not in out
+    assert rows(tmp_path / "out/stages/dedup", "clusters")
