@@ -26,7 +26,7 @@ def test_only_for_a_program_that_computes_on_the_cpu(tmp_path, monkeypatch):
         (tmp_path / device).parent.mkdir(exist_ok=True)
         (tmp_path / device).touch()
         assert not settings_apply({}, tmp_path)
-        assert settings_apply({"JAX_PLATFORMS": "cpu"}, tmp_path)  # whose GPU is for others
+        assert settings_apply({"JAX_PLATFORMS": "cpu"}, tmp_path)  # the GPU is not used
         (tmp_path / device).unlink()
     for version in ("glibc 2.34", "musl 1.2.5", "", None):
         monkeypatch.setattr(os, "confstr", lambda _, version=version: version)
@@ -82,7 +82,7 @@ def test_glibc_takes_the_settings(settings):
 
 @pytest.mark.skipif(not NEW_ENOUGH, reason="the C library here has no such settings")
 @pytest.mark.parametrize("settings", [SETTINGS, SETTINGS + ":glibc.malloc.arena_max=2"])
-def test_memory_of_the_first_step_goes_back_to_the_system(settings):
+def test_memory_of_the_first_step_is_returned_to_the_system(settings):
     """In `trim_after_compile` buffers of 8 MB are their own mappings, later malloc's own."""
     code = ("import ctypes\nfrom maxlm.host_memory import trim_after_compile\n"
             "c = ctypes.CDLL(None)\nc.malloc.restype = ctypes.c_void_p\n"
