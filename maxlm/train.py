@@ -29,7 +29,6 @@ from maxlm.config import (
     ConfigError,
     Parser,
     RunFailure,
-    describe,
     local_path,
     resolve_config,
     run_command,
@@ -58,9 +57,7 @@ from maxlm.training.stop import AgreedStop, verify_stop
 
 
 def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
-    parser = Parser(
-        prog="python -m maxlm.train", description=__doc__,
-        epilog="Every field of the config can be set on the command line:\n" + describe(Config))
+    parser = Parser(prog="python -m maxlm.train", description=__doc__, fields=Config)
     parser.add_argument("--config", required=True, help="a config file, for example configs/7b.py")
     parser.add_argument("--workdir", required=True, help="directory of this run; made if missing")
     parser.add_argument(
