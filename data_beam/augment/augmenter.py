@@ -1,4 +1,9 @@
-"""What is made of one document."""
+"""Augmented documents of one training document, and the cap on their number.
+
+The cap must not depend on the number of workers. Each augmented document is assigned to a bucket by
+its id. Workers sum the characters by source and bucket; the sums determine which buckets fit under
+the cap, and a worker needs only the id of a document to know whether it is admitted.
+"""
 
 import dataclasses
 import hashlib
@@ -17,8 +22,8 @@ BUCKETS = 4096
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """A document that could be made: its id, the most characters that it will have, and its row
-    unless a translator has to be asked for it."""
+    """An augmented document that could be created: its id, its maximum number of characters, and
+    its row unless that needs the translator."""
 
     id: str
     characters: int
@@ -26,45 +31,47 @@ class Planned:
 
 
 def augmented_id(original: str, kind: str, number: int) -> str:
-    """Id of the n-th document of a kind made from another.
+    """Id of the n-th augmented document of a kind.
 
-    Its first 64 bits are those of the original, so that both are in one shard; the others are a
-    hash of all three.
+    Its first 64 bits are those of the original, so both are in the same shard. The other bits are a
+    hash of the three arguments.
     """
     digest = hashlib.sha256(f"{original}\0{kind}\0{number}".encode()).hexdigest()
     return original[:16] + digest[:16]
 
 
 def bucket_of(id: str) -> int:
-    """The bucket of a made document: the last 12 bits of its id, which is a hash."""
+    """The bucket of an augmented document: the last 12 bits of its id, which are a hash."""
     return int(id[-3:], 16)
 
 
-def admitted_buckets(
-        characters: int, by_bucket: Mapping[int, int], max_share: float) -> frozenset[int]:
+def admitted_buckets(characters: int, by_bucket: Mapping[int, int], max_share: float
+                     ) -> frozenset[int]:
     """The buckets of a source that fit under its cap.
 
-    With C characters of its own, made documents of A characters are a share A / (C + A), so A may
-    be up to C s / (1 - s). Buckets are taken in their order, one that does not fit is passed over.
+    A source with C original characters and A augmented characters has a share A / (C + A) of
+    augmented text, so A may be up to C s / (1 - s). Buckets are admitted in order; a bucket that
+    does not fit is skipped.
 
     Args:
-      characters: of the source's own training documents.
-      by_bucket: characters of made documents by bucket.
+      characters: characters of the source's original training documents.
+      by_bucket: characters of augmented documents by bucket.
       max_share: the cap s.
     """
     left = int(characters * max_share / (1 - max_share))
-    taken = set()
+    admitted = set()
     for number, size in sorted(by_bucket.items()):
         if size <= left:
             left -= size
-            taken.add(number)
-    return frozenset(taken)
+            admitted.add(number)
+    return frozenset(admitted)
 
 
 class Augmenter:
-    """Makes documents by synonyms and back-translation; a document decides by its id and text.
+    """Creates documents by synonyms and back-translation. The result depends only on the id and
+    text of the original.
 
-    Build it once a worker: it holds the dictionary and the user's function.
+    Create one per worker: it loads the dictionary and the user's function.
 
     Raises:
       ConfigError: a file or function that cannot be used.
@@ -79,7 +86,8 @@ class Augmenter:
             if config.back_translation else None)
 
     def planned(self, document: Document) -> Iterator[Planned]:
-        """What could be made of a training document, without asking the translator."""
+        """The documents that could be created from a training document, without calling the
+        translator."""
         row = corpus_row(document, "train")
         for id, text, count in self._by_synonyms(document):
             yield Planned(id, len(text), _row(row, id, text, f"augment:synonyms={count}"))
@@ -87,14 +95,14 @@ class Augmenter:
             yield Planned(augmented_id(document.origin.id, "back_translation", 1),
                           int(MAX_RATIO * len(document.text)))
 
-    def made(self, document: Document, row: dict[str, Any], buckets: Container[int]
-             ) -> Iterator[dict[str, Any] | DeadLetter]:
-        """Rows of the documents made, or why one could not be made.
+    def augment(self, document: Document, row: dict[str, Any], buckets: Container[int]
+                ) -> Iterator[dict[str, Any] | DeadLetter]:
+        """The rows of the augmented documents; a dead letter if the translator failed.
 
         Args:
           document: a training document.
-          row: its row in the corpus, from which the new rows take what they share with it.
-          buckets: those admitted (see `share`); what is not in them is not made.
+          row: its row in the corpus, whose other columns the new rows copy.
+          buckets: the admitted buckets; documents in other buckets are not created.
         """
         for id, text, count in self._by_synonyms(document):
             if bucket_of(id) in buckets:
@@ -106,7 +114,7 @@ class Augmenter:
             return
         try:
             text = self._translate(document.text)
-        except OSError:  # the machine's, not the document's
+        except OSError:  # a fault of the machine, not of the document
             raise
         except (Exception, SystemExit) as error:
             yield DeadLetter(document.origin, "augment", "back-translation failed",
@@ -116,7 +124,7 @@ class Augmenter:
             yield _row(row, id, text, "augment:back_translation")
 
     def _by_synonyms(self, document: Document) -> Iterator[tuple[str, str, int]]:
-        """(id, text, terms replaced) of each copy that differs from the others."""
+        """(id, text, number of replaced terms) of each distinct copy."""
         if self._synonyms is None or document.is_code:
             return
         seen = {document.text}
@@ -136,7 +144,7 @@ def _row(row: dict[str, Any], id: str, text: str, transform: str) -> dict[str, A
 
 
 class TemplateDocuments:
-    """The documents of the recipe's templates.
+    """The documents generated from the recipe's templates.
 
     Raises:
       ConfigError: a file that cannot be used.
@@ -152,21 +160,21 @@ class TemplateDocuments:
     def documents(self) -> list[tuple[str, Generated]]:
         """(id, document) in the order of ids."""
         return sorted((
-            hashlib.sha256(f"{self._path.rpartition('/')[2]}\0template\0{made.record}\0"
-                           f"{made.language}".encode()).hexdigest()[:32], made)
-            for made in self._generated)
+            hashlib.sha256(f"{self._path.rpartition('/')[2]}\0template\0{generated.record}\0"
+                           f"{generated.language}".encode()).hexdigest()[:32], generated)
+            for generated in self._generated)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Rows of the corpus, in the order of ids, all for training."""
+        """Corpus rows in the order of ids, all in the training split."""
         if self._source is None:
             return
         name = self._path.rpartition("/")[2]
-        for id, made in self.documents():
+        for id, generated in self.documents():
             yield {
-                "id": id, "text": made.text, "source": self._source.name,
+                "id": id, "text": generated.text, "source": self._source.name,
                 "domain": self._source.domain, "licence": self._source.licence, "path": name,
-                "language": made.language, "split": "train", "sha256": text_sha256(made.text),
-                "record": made.record, "language_score": None,
-                "bytes_sha256": text_sha256(made.text),
-                "transforms": [f"augment:templates={made.sentences}"],
-                "scores": [("augmented", 1.0)], "cluster": None}
+                "language": generated.language, "split": "train",
+                "sha256": text_sha256(generated.text), "record": generated.record,
+                "language_score": None, "bytes_sha256": text_sha256(generated.text),
+                "transforms": [f"augment:templates={generated.sentences}"],
+                "scores": [("augmented", 1.0)], "cluster": None, "url": None, "offset": None}

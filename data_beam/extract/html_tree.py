@@ -18,6 +18,7 @@ _MAX_PARSED_DEPTH = 8_000
 its text and loses all elements."""
 _CODE = re.compile(r"<!--|<(script|style)\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
+_TAGS = re.compile(r"(?:<[^<>]*>\s*)+")
 _MATH = re.compile(r"<math[\s>]", re.IGNORECASE)
 _MATH_END = re.compile(r"</math\s*>", re.IGNORECASE)
 _NO_TEXT = frozenset(("script", "style", "template", "noscript", "svg"))
@@ -43,7 +44,7 @@ def flattened(page: str) -> str:
     if possible > _MAX_PARSED_DEPTH:
         page = _without_code(page)
         if _possible_depth(page) > _MAX_PARSED_DEPTH:
-            return _TAG.sub("<br>", page)
+            return _TAGS.sub("<br>", page)
     if possible <= MAX_DEPTH:
         return page
     tree = HTMLTree.parse(page)

@@ -29,7 +29,7 @@ from maxlm.config.schema import ConfigError, suggestion
 
 _MAX_ITERATIONS = 500
 _RELATIVE_TOLERANCE = 1e-6
-"""Of the gradient, by its length at the start."""
+"""Norm of the gradient at which training stops, relative to the norm at the start."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Examples:
         return len(self.texts)
 
     def split(self, held_out: float, seed: int) -> tuple["Examples", "Examples"]:
-        """Examples to learn from and a share held out, by a hash of the text: equal texts are never
-        on both sides."""
-        apart = np.array([
+        """Training examples, and a held-out share of the examples. A hash of the text decides, so
+        equal texts are always in the same part."""
+        is_held_out = np.array([
             xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"), seed=seed)
             < held_out * 2**64 for text in self.texts], bool)
-        return self._where(~apart), self._where(apart)
+        return self._where(~is_held_out), self._where(is_held_out)
 
     def _where(self, keep: np.ndarray) -> "Examples":
         return Examples([text for text, kept in zip(self.texts, keep, strict=True) if kept],
@@ -56,24 +56,24 @@ class Examples:
 
 
 def read_examples(path: str, text_field: str, label_field: str, highest: int) -> Examples:
-    """The examples of a file.
+    """Reads labelled examples from JSON lines or Parquet.
 
     Args:
-      path: JSON lines (plain, gzip, zstd or bzip2) or Parquet, told by content.
-      text_field, label_field: names of fields or columns.
+      path: JSON lines (plain, gzip, zstd or bzip2) or Parquet; detected by content.
+      text_field, label_field: names of the fields or columns.
       highest: labels are whole numbers from 0 to this.
 
     Raises:
-      ConfigError: the file does not exist or is damaged; an example without a text or a label, or
-        with a label that is none. The message names the line or row.
+      ConfigError: the file does not exist or is damaged, or an example has no text, no label or an
+        invalid label. The message names the line or row.
     """
     if not FileSystems.exists(path):
         raise ConfigError(f"--examples: {path} does not exist")
     texts, labels = [], []
     for at, text, label in _rows(path, text_field, label_field):
         if not isinstance(text, str) or not text.strip():
-            raise ConfigError(f"--examples: {path}, {at}: {text_field} is no text with a visible "
-                              "character")
+            raise ConfigError(f"--examples: {path}, {at}: {text_field} must be a string with a "
+                              "visible character")
         if (isinstance(label, bool) or not isinstance(label, int | float)
                 or label not in range(highest + 1)):
             raise ConfigError(f"--examples: {path}, {at}: {label_field} must be a whole number "
@@ -81,7 +81,7 @@ def read_examples(path: str, text_field: str, label_field: str, highest: int) ->
         texts.append(text)
         labels.append(int(label))
     if not texts:
-        raise ConfigError(f"--examples: {path} holds no examples")
+        raise ConfigError(f"--examples: {path} contains no examples")
     return Examples(texts, np.array(labels, np.int64))
 
 
@@ -122,9 +122,9 @@ def _json_lines(path: str, text_field: str, label_field: str) -> Iterator[tuple[
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise ConfigError(f"--examples: {path}, line {number} is no JSON ({error})") from None
+            raise ConfigError(f"--examples: {path}, line {number} is not JSON ({error})") from None
         if not isinstance(row, dict):
-            raise ConfigError(f"--examples: {path}, line {number} is no JSON object")
+            raise ConfigError(f"--examples: {path}, line {number} is not a JSON object")
         for field in (text_field, label_field):
             if field not in row:
                 raise _missing(path, f", line {number}", field, list(row))
@@ -133,43 +133,43 @@ def _json_lines(path: str, text_field: str, label_field: str) -> Iterator[tuple[
 
 def train(x: Any, labels: np.ndarray, l2: float,
           progress: Callable[[int, float], None] = lambda iteration, loss: None) -> OrdinalModel:
-    """The model with the least loss, by Newton's method with a trust region from zero: no random
-    numbers.
+    """The model with the lowest loss, found by a trust-region Newton method that starts from zero
+    weights and uses no random numbers.
 
     Args:
       x: [examples, features], a `scipy.sparse.csr_array`.
-      labels: [examples] integers, two or more different ones.
-      l2: weight of the penalty, above 0.
-      progress: told the number of each iteration and the loss.
+      labels: [examples] integers with at least two distinct values.
+      l2: weight of the L2 penalty, above 0.
+      progress: called with the number of each iteration and its loss.
 
     Raises:
-      RuntimeError: it did not converge.
+      RuntimeError: training did not converge.
     """
     lowest, highest = int(labels.min()), int(labels.max())
-    # [examples, thresholds]: +1 where the label is above, -1 where it is not.
+    # [examples, thresholds]: +1 if the label is above the threshold, otherwise -1.
     signs = np.where(labels[:, None] > np.arange(lowest, highest), 1.0, -1.0)
-    # Weights of buckets without an example stay 0; vectors get shorter without them.
+    # Weights of unused buckets stay 0; leaving them out shortens the vectors.
     features, used = x.shape[1], np.unique(x.indices)
     x = x[:, used]
     problem = _Problem(x, signs, l2)
-    # Thresholds begin where they would be without any feature, which shares of labels decide.
+    # The thresholds start at their optimum for zero weights, which follows from the label shares.
     above = np.clip((signs > 0).mean(0), 1e-3, 1 - 1e-3)
     start = np.concatenate([np.zeros(x.shape[1]), np.log((1 - above) / above)])
     tolerance = _RELATIVE_TOLERANCE * np.linalg.norm(problem.loss(start)[1])
     iteration = 0
 
-    def told(intermediate_result: scipy.optimize.OptimizeResult) -> None:
+    def report(intermediate_result: scipy.optimize.OptimizeResult) -> None:
         nonlocal iteration
         iteration += 1
         progress(iteration, float(intermediate_result.fun))
 
-    # Quasi-Newton methods take hundreds of steps of 2**18 numbers here, this one takes ten or so.
-    # With one thread sums do not depend on the number of cores, and products of vectors are four
-    # times as fast: threads of BLAS wait for each other longer than they work.
+    # Quasi-Newton methods need hundreds of steps here, this method about ten. With one BLAS thread
+    # the sums do not depend on the number of cores, and vector products are four times as fast
+    # because the threads would mostly wait for each other.
     with threadpoolctl.threadpool_limits(1):
         found = scipy.optimize.minimize(
             problem.loss, start, jac=True, hessp=problem.curvature, method="trust-ncg",
-            callback=told, options={"gtol": tolerance, "maxiter": _MAX_ITERATIONS,
+            callback=report, options={"gtol": tolerance, "maxiter": _MAX_ITERATIONS,
                                     "initial_trust_radius": 10.0, "max_trust_radius": 1e6})
     if not found.success:
         raise RuntimeError(f"training stopped after {found.nit} iterations: {found.message}")
@@ -179,7 +179,7 @@ def train(x: Any, labels: np.ndarray, l2: float,
 
 
 class _Problem:
-    """The loss, its gradient and its second derivatives; parameters are weights, then thresholds.
+    """The loss, its gradient and its Hessian. The parameters are the weights, then the thresholds.
     """
 
     def __init__(self, x: Any, signs: np.ndarray, l2: float):
@@ -201,7 +201,7 @@ class _Problem:
             [self._transposed @ slopes.sum(1) + self._l2 * weights, -slopes.sum(0)])
 
     def curvature(self, parameters: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """The second derivatives times a direction."""
+        """The product of the Hessian and a direction."""
         if self._at is None or not np.array_equal(parameters, self._at):
             margins = self._margins(parameters)
             self._at, self._second = parameters.copy(), expit(margins) * expit(-margins)
@@ -211,52 +211,52 @@ class _Problem:
             [self._transposed @ change.sum(1) + self._l2 * weights, -change.sum(0)])
 
 
-def kappa(labels: np.ndarray, given: np.ndarray, number: int) -> float:
-    """Quadratic weighted kappa (Cohen 1968): 1 minus the mean squared difference over that of
-    independent raters with the same shares; 0 where both always say the same.
+def kappa(labels: np.ndarray, predicted: np.ndarray, number: int) -> float:
+    """Quadratic weighted kappa (Cohen 1968): 1 minus the mean squared difference divided by the
+    mean squared difference of independent raters with the same label shares. 0 if that is zero.
 
     Args:
-      labels, given: [n] integers from 0 to number - 1.
-      number: how many labels there are.
+      labels, predicted: [n] integers from 0 to number - 1.
+      number: number of labels.
     """
     weights = np.square(np.subtract.outer(np.arange(number), np.arange(number)))
-    observed = confusion(labels, given, number)
+    observed = confusion(labels, predicted, number)
     expected = np.outer(observed.sum(1), observed.sum(0)) / max(1, len(labels))
     chance = float((weights * expected).sum())
     return 1 - float((weights * observed).sum()) / chance if chance else 0.0
 
 
-def confusion(labels: np.ndarray, given: np.ndarray, number: int) -> np.ndarray:
-    """[label, given] counts."""
-    return np.bincount(labels * number + given, minlength=number**2).reshape(number, number)
+def confusion(labels: np.ndarray, predicted: np.ndarray, number: int) -> np.ndarray:
+    """Confusion matrix: counts by [label, predicted]."""
+    return np.bincount(labels * number + predicted, minlength=number**2).reshape(number, number)
 
 
 def agreement(labels: np.ndarray, scores: np.ndarray, number: int, threshold: float
               ) -> dict[str, Any]:
-    """Measures of a held-out part, rounded to 4 digits.
+    """Measures of how well scores agree with labels, rounded to 4 digits.
 
     Args:
       labels: [n] integers from 0 to number - 1.
       scores: [n] floats in the same range.
-      number: how many labels there are.
-      threshold: precision, recall and F1 are those of telling texts with a label of at least this.
+      number: number of labels.
+      threshold: for precision, recall and F1 a text is positive from this label or score on.
     """
-    given = np.clip(np.rint(scores), 0, number - 1).astype(int)
-    told, true = scores >= threshold, labels >= threshold
-    hits = int((told & true).sum())
-    precision = hits / max(1, int(told.sum()))
+    rounded = np.clip(np.rint(scores), 0, number - 1).astype(int)
+    predicted, true = scores >= threshold, labels >= threshold
+    hits = int((predicted & true).sum())
+    precision = hits / max(1, int(predicted.sum()))
     recall = hits / max(1, int(true.sum()))
     varied = len(set(labels.tolist())) > 1 and len(set(scores.tolist())) > 1
     spearman: Any = scipy.stats.spearmanr(scores, labels) if varied else (0.0, 1.0)
     measures = {
-        "accuracy": float((given == labels).mean()),
+        "accuracy": float((rounded == labels).mean()),
         "accuracy_of_the_commonest_label": float(np.bincount(labels).max() / len(labels)),
         "mean_absolute_error": float(np.abs(scores - labels).mean()),
-        "quadratic_weighted_kappa": kappa(labels, given, number),
+        "quadratic_weighted_kappa": kappa(labels, rounded, number),
         "spearman": float(spearman[0]),
         "precision": precision, "recall": recall,
         "f1": 2 * precision * recall / (precision + recall) if hits else 0.0,
     }
     return {"documents": len(labels), "threshold": threshold,
             **{name: round(value, 4) for name, value in measures.items()},
-            "confusion": confusion(labels, given, number).tolist()}
+            "confusion": confusion(labels, rounded, number).tolist()}

@@ -1,9 +1,9 @@
-"""Finding keywords in text: inside a run of Han characters, between word boundaries elsewhere.
+"""Keyword search in text, and default lists of keywords.
 
-Chinese writes no spaces, so a keyword with a Han character is found wherever it stands. Then
-色情 is found in 特色情怀, as English lists without boundaries find names of towns. Harmless phrases
-are listed for that: where several entries fit, the one that begins first and then the longest one
-wins, and a harmless one counts for nothing.
+A keyword with a Han character matches anywhere, because Chinese has no spaces between words; other
+keywords match only between word boundaries. So 色情 also matches in 特色情怀. Lists of harmless
+phrases prevent that: where several entries match, the one that begins first wins, then the longest
+one, and a harmless phrase does not count.
 """
 
 import re
@@ -48,10 +48,10 @@ DEFAULT_EN = (
 
 
 class Keywords:
-    """A matcher.
+    """Searches texts for a list of keywords.
 
     Args:
-      entries: keywords in any case; those that begin with ! are harmless phrases.
+      entries: keywords in any case; entries that begin with ! are harmless phrases.
     """
 
     def __init__(self, entries: Iterable[str]):
@@ -69,7 +69,7 @@ class Keywords:
         self._patterns = [re.compile(pattern) for pattern in patterns]
 
     def find(self, text: str) -> list[tuple[int, int]]:
-        """Starts and ends of the keywords in a text in lower case, in order."""
+        """Start and end of each keyword in a lower-case text, in order."""
         found = [match.span() for pattern in self._patterns for match in pattern.finditer(text)
                  if " ".join(match[0].split()) not in self._harmless]
         return sorted(found)
@@ -86,8 +86,8 @@ def _trie(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _pattern(node: dict[str, Any]) -> str:
-    """A regular expression for the words of a trie that takes the longest: `re` would try the
-    words of a plain alternative one by one."""
+    """A regular expression that matches the longest word of a trie. In a plain alternation `re`
+    would try the words one by one."""
     parts = [(r"\s+" if character == " " else re.escape(character)) + _pattern(child)
              for character, child in sorted(node.items()) if character]
     if not parts:
@@ -97,26 +97,26 @@ def _pattern(node: dict[str, Any]) -> str:
 
 
 def read_list(path: str, field: str) -> list[str]:
-    """The entries of a file: one a line; # begins a comment.
+    """The entries of a file: one per line; # starts a comment.
 
     Args:
       path: local or on any file system that Beam knows.
       field: the setting that names it, for messages.
 
     Raises:
-      ConfigError: it does not exist, is no UTF-8, has no keyword, or a very long one.
+      ConfigError: the file does not exist, is not UTF-8, or has no keyword or an overlong one.
     """
     if not FileSystems.exists(path):
         raise ConfigError(f"{field}: {path} does not exist")
     try:
         lines = files.read_bytes(path).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{field}: {path} is no UTF-8 ({error})") from None
+        raise ConfigError(f"{field}: {path} is not UTF-8 ({error})") from None
     entries = [entry for line in lines if (entry := line.partition(_COMMENT)[0].strip())]
     for entry in entries:
         if len(entry) > _MAX_LENGTH:
             raise ConfigError(f"{field}: {path} has a keyword of {len(entry)} characters "
-                              f"({entry[:40]!r} ...); one a line, at most {_MAX_LENGTH}")
+                              f"({entry[:40]!r} ...); write one per line, at most {_MAX_LENGTH}")
     if all(entry.startswith(_HARMLESS) for entry in entries):
-        raise ConfigError(f"{field}: {path} holds no keyword")
+        raise ConfigError(f"{field}: {path} contains no keyword")
     return entries

@@ -1,13 +1,14 @@
-"""Toxicity from a classifier and from keywords, and the rule that drops what has too much of it.
+"""Toxicity from a classifier and from keywords, and the filter that drops toxic documents.
 
     toxicity = max(probability by the classifier,
                    min(1, share of visible characters in keywords / keyword_saturation))
 
-Each alone is enough, as they find different things: the classifier what it was shown, the keywords
-what they name. One keyword in a page is no advertisement, so their share counts and not their being
-there. The second rule, a share of lines with a keyword of at most a half, is that of ChineseWebText
-(Chen et al. 2023, arXiv 2311.01149: sensitive words per line at most 0.5), with lines counted once
-and from 3 lines on.
+The maximum is used because the two find different documents: the classifier recognises text like
+its training examples, the keywords recognise listed terms. The share of keywords counts, because a
+single keyword does not make a page an advertisement. In addition a document is dropped if too many
+of its lines contain a keyword, as in ChineseWebText (Chen et al. 2023, arXiv 2311.01149: at most
+0.5 sensitive words per line). Here each line counts once, and the document must have at least 3
+lines.
 """
 
 from data_beam.base.characters import fold_width
@@ -92,7 +93,7 @@ def _visible(text: str) -> int:
 
 
 def _lines(text: str, found: list[tuple[int, int]]) -> tuple[int, int]:
-    """Lines with text, and those in which a keyword begins."""
+    """Number of lines with text, and number of lines in which a keyword begins."""
     starts = [start for start, _ in found]
     lines = with_keyword = at = passed = 0
     for line in text.split("\n"):

@@ -88,7 +88,7 @@ def available() -> tuple[int, str] | None:
                                    else "")
         return limit // len(devices), name
     try:
-        limits = [(device.memory_stats() or {}).get("bytes_limit") for device in devices]
+        limits = [(device.memory_stats() or {}).get("bytes_limit", 0) for device in devices]
     except jax.errors.JaxRuntimeError:
         return None
     if not all(limits):

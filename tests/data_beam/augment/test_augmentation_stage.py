@@ -1,4 +1,4 @@
-"""Licence, decontamination, privacy and augmentation in a whole run of `prepare`."""
+"""Licence, decontamination, privacy and augmentation in complete runs of `prepare`."""
 
 import collections
 import hashlib
@@ -94,7 +94,7 @@ def inputs(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_what_is_shown_of_a_dropped_document_is_masked(inputs):
+def test_samples_and_details_of_dropped_documents_are_masked(inputs):
     prepare.prepare(make_recipe(inputs), str(inputs / "a"), beam_options.pipeline_options([]),
                     ("extract", "filter"))
     folder = inputs / "a" / "stages" / "filter"
@@ -103,7 +103,7 @@ def test_what_is_shown_of_a_dropped_document_is_masked(inputs):
     assert "[EMAIL]" in shown and "li@example.com" not in shown
 
 
-def test_a_quote_that_ends_within_a_number_shows_none_of_it(inputs):
+def test_a_quote_cut_inside_a_number_is_masked(inputs):
     question = "Which elderly man of the waterside quarter under old towers has number"
     with open(inputs / "rows.jsonl", "a", encoding="utf-8") as handle:
         handle.write("\n" + json.dumps(
@@ -122,7 +122,7 @@ def digests(output: Path) -> dict[str, str]:
             for path in sorted(output.rglob("*")) if path.is_file() and "report" not in path.name}
 
 
-def test_a_run_with_everything_on(inputs):
+def test_a_run_with_all_features(inputs):
     recipe = make_recipe(inputs)
     manifest = prepare.prepare(recipe, str(inputs / "a"), beam_options.pipeline_options([]))
     assert manifest is not None
@@ -134,29 +134,29 @@ def test_a_run_with_everything_on(inputs):
         ("licence", "licence quarantined"): 5, ("decontaminate", "evaluation overlap"): 6}
     assert not any("13912345678" in row["text"] or "zhang@" in row["text"] for row in rows)
 
-    made = [row for row in rows if dict(row["scores"]).get("augmented")]
-    assert all(row["split"] == "train" for row in made)
+    augmented = [row for row in rows if dict(row["scores"]).get("augmented")]
+    assert all(row["split"] == "train" for row in augmented)
     kinds = collections.Counter(
         next(t for t in row["transforms"] if t.startswith("augment:")).split("=")[0]
-        for row in made)
+        for row in augmented)
     assert set(kinds) == {"augment:synonyms", "augment:templates", "augment:back_translation"}
     by_id = {row["id"]: row for row in rows}
     assert len(by_id) == len(rows)
-    for row in made:
+    for row in augmented:
         origin = next((t[13:] for t in row["transforms"] if t.startswith("augment:from=")), None)
         if origin is not None:
             assert by_id[origin]["split"] == "train" and by_id[origin]["source"] == row["source"]
             assert by_id[origin]["text"] != row["text"]
     for source in ("rows", "same"):
         own = sum(len(row["text"]) for row in rows
-                  if row["source"] == source and row["split"] == "train" and row not in made)
-        extra = sum(len(row["text"]) for row in made if row["source"] == source)
-        # Under the cap, which the room that back-translations may need keeps from being reached.
+                  if row["source"] == source and row["split"] == "train" and row not in augmented)
+        extra = sum(len(row["text"]) for row in augmented if row["source"] == source)
+        # Less than the cap, because back-translations are counted with their maximum length.
         assert 0 <= extra <= 0.4 * (own + extra)
         assert manifest["sources"][source]["kept"] == sum(r["source"] == source for r in rows)
     dead = [json.loads(line) for path in sorted((inputs / "a" / "dead_letters").iterdir())
             for line in path.read_text("utf-8").splitlines()]
-    assert manifest["total"]["augmented"] == len(made) + len(dead)
+    assert manifest["total"]["augmented"] == len(augmented) + len(dead)
     assert [(d["stage"], d["reason"]) for d in dead] in (
         [], [("augment", "back-translation failed")])
     for path in (inputs / "a" / "documents").iterdir():
@@ -164,22 +164,22 @@ def test_a_run_with_everything_on(inputs):
         assert ids == sorted(ids)
 
 
-def test_only_training_documents_are_copied(inputs):
+def test_only_training_documents_are_augmented(inputs):
     recipe = make_recipe(inputs)
     text = "The physician gave the drug against the fever."
     document = Document(Origin("rows", "p"), text, "domain", "MIT", "", "en", 0.9,
                         text_sha256(text), "0" * 64, ())
-    many = range(10**9)  # so that no template is in shard 0
-    making = ShardAugmenter(recipe, StagePaths("", (), "", "", "", many))
+    many = range(10**9)  # no template document is in shard 0
+    augmenter = ShardAugmenter(recipe, StagePaths("", (), "", "", "", many))
     buckets = {source.name: frozenset(range(BUCKETS)) for source in recipe.sources}
     for split in ("train", "validation", "test"):
         row = documents.corpus_row(document, split)
-        rows = list(making.rows(0, [(document, row)], buckets))
+        rows = list(augmenter.rows(0, [(document, row)], buckets))
         assert row in rows and (len(rows) > 2) == (split == "train")
 
 
 @pytest.mark.slow
-def test_two_workers_make_the_same_bytes(inputs, monkeypatch):
+def test_two_workers_write_the_same_bytes(inputs, monkeypatch):
     monkeypatch.setattr("data_beam.stages.run.ALONE", -1)  # every stage in worker processes
     recipe = make_recipe(inputs)
     prepare.prepare(recipe, str(inputs / "a"), beam_options.pipeline_options([]))
@@ -188,7 +188,7 @@ def test_two_workers_make_the_same_bytes(inputs, monkeypatch):
     assert digests(inputs / "a") == digests(inputs / "b")
 
 
-def test_a_cap_lets_less_through(inputs):
+def test_a_lower_cap_admits_fewer_documents(inputs):
     options = beam_options.pipeline_options([])
     counts = []
     for number, cap in enumerate((0.02, 0.6)):
@@ -199,7 +199,7 @@ def test_a_cap_lets_less_through(inputs):
     assert counts[0] < counts[1]
 
 
-def test_another_dictionary_redoes_the_last_stages_only(inputs, capsys):
+def test_another_dictionary_reruns_only_the_last_stages(inputs, capsys):
     recipe, options = make_recipe(inputs), beam_options.pipeline_options([])
     output = str(inputs / "a")
     prepare.prepare(recipe, output, options, ("extract", "filter", "dedup"))
@@ -215,7 +215,7 @@ def test_another_dictionary_redoes_the_last_stages_only(inputs, capsys):
 
 @pytest.mark.parametrize("section, field, first", [
     ("privacy", "name_recogniser", "filter"), ("augment", "back_translation", "finish")])
-def test_an_edited_function_of_the_user_redoes_its_stage(inputs, section, field, first):
+def test_an_edited_user_function_reruns_its_stage(inputs, section, field, first):
     module = f"edited_{inputs.name}_{section}"
     plain = to_plain(make_recipe(inputs))
     plain[section][field] = f"{module}:function"
@@ -230,7 +230,7 @@ def test_an_edited_function_of_the_user_redoes_its_stage(inputs, section, field,
     redone = [stage for stage in stage_manifest.STAGES if before[stage] != after[stage]]
     assert redone == list(stage_manifest.STAGES[stage_manifest.STAGES.index(first):])
     assert loaded_before["loaded"] != loaded_after["loaded"]
-    assert module not in sys.modules  # a model may take long to load
+    assert module not in sys.modules  # not imported: loading a model may take long
 
 
 @pytest.mark.parametrize("section, field, value, message", [
@@ -241,7 +241,7 @@ def test_an_edited_function_of_the_user_redoes_its_stage(inputs, section, field,
     ("augment", "templates", "broken.json", "is not valid JSON"),
     ("augment", "back_translation", "stage_translator:nothing", "config.augment.back_translation"),
 ])
-def test_mistakes_end_a_run_before_it_reads(inputs, section, field, value, message):
+def test_invalid_settings_raise_before_anything_is_read(inputs, section, field, value, message):
     plain = to_plain(make_recipe(inputs))
     (inputs / "broken.json").write_text("{")
     plain[section][field] = str(inputs / value) if value == "broken.json" else value
@@ -255,7 +255,7 @@ def test_mistakes_end_a_run_before_it_reads(inputs, section, field, value, messa
         assert not (inputs / "a").exists()
 
 
-def test_the_dry_run_tells_what_is_searched_for(inputs, capsys):
+def test_the_dry_run_shows_the_evaluation_sets_and_outcomes(inputs, capsys):
     preview.show(make_recipe(inputs), str(inputs / "a"))
     shown = capsys.readouterr().out
     assert "language, decontaminate, privacy\n      rivers: 1 items, 1 texts" in shown
@@ -264,7 +264,7 @@ def test_the_dry_run_tells_what_is_searched_for(inputs, capsys):
 
 
 PRIVATE = "call 13800138000 or mail zhang@qq.com"
-SMUGGLER = f"""
+LEAKING_TRANSLATOR = f"""
 def paraphrase(paragraphs):
     if "number 7919," in paragraphs[0]:
         return [p[:60] + {QUESTION!r} for p in paragraphs]
@@ -273,8 +273,8 @@ def paraphrase(paragraphs):
 
 
 @pytest.mark.parametrize("action", ["placeholder", "drop"])
-def test_what_is_made_passes_the_rules_too(inputs, action):
-    """Templates, dictionary and translator all bring a question of the evaluation set and personal
+def test_augmented_documents_pass_the_filters(inputs, action):
+    """Templates, dictionary and translator all insert a question of the evaluation set and personal
     data, in English and Chinese."""
     (inputs / "terms.tsv").write_text(
         f"fever\t{PRIVATE}\ndrug\t{QUESTION}\n药物\t药物（电话13912345678）\n", encoding="utf-8")
@@ -283,9 +283,9 @@ def test_what_is_made_passes_the_rules_too(inputs, action):
         "templates": {"en": [f"{{drug}}: {QUESTION} So {PRIVATE}."],
                       "fr": [f"{{drug}}, {PRIVATE}"], "zh": ["{drug}请打电话13912345678。"]},
         "records": [{"drug": "aspirin"}, {"drug": "布洛芬"}]}))
-    (inputs / "smuggler.py").write_text(SMUGGLER)
+    (inputs / "leaking_translator.py").write_text(LEAKING_TRANSLATOR)
     plain = to_plain(make_recipe(inputs, max_share=0.9))
-    plain["augment"] |= {"back_translation": "smuggler:paraphrase", "synonym_share": 0.4}
+    plain["augment"] |= {"back_translation": "leaking_translator:paraphrase", "synonym_share": 0.4}
     plain["privacy"] |= {"phone": action, "email": action}
     plain["split"] = {"validation": 0.0, "test": 0.0}
     manifest = prepare.prepare(build(RecipeConfig, plain), str(inputs / "a"),
@@ -297,8 +297,8 @@ def test_what_is_made_passes_the_rules_too(inputs, action):
         assert not any(forbidden in str(row) for row in
                        pq.read_table(inputs / "a" / "dropped").to_pylist()
                        if forbidden != QUESTION)
-    made = [row for row in rows if dict(row["scores"]).get("augmented")]
-    replaced = [row for row in made if "[PHONE]" in row["text"]]
+    augmented = [row for row in rows if dict(row["scores"]).get("augmented")]
+    replaced = [row for row in augmented if "[PHONE]" in row["text"]]
     for kind in ("synonyms", "templates", "back_translation"):
         assert any(t.startswith(f"augment:{kind}") for row in replaced
                    for t in row["transforms"]) == (action == "placeholder"), kind
@@ -314,17 +314,18 @@ def test_what_is_made_passes_the_rules_too(inputs, action):
     assert len(dropped) == (2 if action == "placeholder" else 6)
     assert not {row["id"] for row in dropped} & read
     for entry in manifest["sources"].values():
-        ends = sum(count for kind in ("dropped", "dead_letters")
+        rejected = sum(count for kind in ("dropped", "dead_letters")
                    for reasons in entry[kind].values() for count in reasons.values())
-        assert entry["read"] + entry["augmented"] == entry["kept"] + ends
-    dropped_made = sum(
+        assert entry["read"] + entry["augmented"] == entry["kept"] + rejected
+    dropped_augmented = sum(
         count for entry in manifest["sources"].values() for stage in ("decontaminate", "privacy")
         for count in entry["dropped"].get(stage, {}).values())
-    dropped_made -= 2 if action == "placeholder" else 4  # rows 6 and 7 of both sources, not made
-    assert dropped_made > 6 and manifest["total"]["augmented"] == len(made) + dropped_made
+    dropped_augmented -= 2 if action == "placeholder" else 4  # rows 6, 7 of both sources
+    assert dropped_augmented > 6
+    assert manifest["total"]["augmented"] == len(augmented) + dropped_augmented
 
 
-def test_a_rule_that_fails_on_what_is_made_is_a_dead_letter(inputs):
+def test_a_filter_that_fails_on_an_augmented_document_gives_a_dead_letter(inputs):
     (inputs / "picky_names.py").write_text("def find(text):\n    if 'aspirin' in text:\n"
                                            "        raise RuntimeError('no')\n    return []\n")
     plain = to_plain(make_recipe(inputs, max_share=0.9))
@@ -335,7 +336,7 @@ def test_a_rule_that_fails_on_what_is_made_is_a_dead_letter(inputs):
     assert manifest["sources"]["rows"]["dead_letters"]["privacy"] == {"failed": 2}
 
 
-def test_templates_name_a_source_of_the_recipe(inputs):
+def test_an_unknown_template_source_raises(inputs):
     plain = to_plain(make_recipe(inputs))
     plain["augment"]["template_source"] = "row"
     with pytest.raises(ConfigError, match="no source 'row'; did you mean 'rows'"):

@@ -1,4 +1,4 @@
-"""Augmentation: synonyms, templates, back-translation, and the cap on what is made."""
+"""Augmentation: synonyms, templates, back-translation, and the cap on augmented text."""
 
 import json
 import sys
@@ -37,8 +37,8 @@ def document(text: str, path: str = "p", is_code: bool = False) -> Document:
                     "0" * 64, ("extract:html",), is_code, {"quality": 3.0}, "c1")
 
 
-def made(augmenter: Augmenter, original: Document, buckets: Container[int] = ALL) -> list:
-    return list(augmenter.made(original, corpus_row(original, "train"), buckets))
+def augment(augmenter: Augmenter, original: Document, buckets: Container[int] = ALL) -> list:
+    return list(augmenter.augment(original, corpus_row(original, "train"), buckets))
 
 
 # Synonyms.
@@ -52,13 +52,13 @@ def made(augmenter: Augmenter, original: Document, buckets: Container[int] = ALL
     ("做CT检查", "做COMPUTED TOMOGRAPHY检查"), ("ACT and CTs", None), ("", None),
     ("İ ı drug", "İ ı medicine"),
 ])
-def test_terms_become_synonyms(text, expected):
+def test_terms_are_replaced_by_synonyms(text, expected):
     replaced, count = Synonyms(TERMS).substitute(text, 1.0, "key")
     assert replaced.replace("药物", "药品") == (text if expected is None else expected)
     assert (count == 0) == (expected is None)
 
 
-def test_the_share_of_terms_and_the_choice_depend_on_the_key_alone():
+def test_share_and_choice_of_synonyms_depend_only_on_the_key():
     text = "drug " * 2000
     dictionary = Synonyms({"drug": ["a", "b", "c"]})
     once = dictionary.substitute(text, 0.3, "key")
@@ -71,11 +71,11 @@ def test_the_share_of_terms_and_the_choice_depend_on_the_key_alone():
 
 
 @given(st.text(max_size=60), st.floats(0.1, 1.0))
-def test_any_text_can_be_given(text, part):
+def test_every_text_is_accepted(text, part):
     Synonyms(TERMS).substitute(text, part, "key")
 
 
-def test_dictionaries_of_both_forms(tmp_path):
+def test_dictionaries_in_both_formats(tmp_path):
     (tmp_path / "a.tsv").write_text("# terms\nC#\tCsharp\n\n心脏病\t心脏疾病\t冠心病\n", "utf-8")
     (tmp_path / "b.json").write_text(
         json.dumps({"C#": ["Csharp"], "心脏病": ["心脏疾病", "冠心病"]}))
@@ -88,12 +88,13 @@ def test_dictionaries_of_both_forms(tmp_path):
     ("a.tsv", "heart\n", "line 1: 'heart' has no synonym other than itself"),
     ("a.tsv", "heart\tHeart\n", "no synonym other than itself"),
     ("a.tsv", "heart\ta\n\nHeart\tb\n", "line 3: 'Heart' is given twice"),
-    ("a.tsv", "# nothing\n", "holds no term"), ("a.txt", "x", "must end in .tsv or .json"),
-    ("a.json", "[", "is not valid JSON"), ("a.json", "[]", "must hold an object"),
-    ("a.json", '{"a": "b"}', "'a' must have a list of texts"), ("a.json", "{}", "holds no term"),
+    ("a.tsv", "# nothing\n", "contains no term"), ("a.txt", "x", "must end in .tsv or .json"),
+    ("a.json", "[", "is not valid JSON"), ("a.json", "[]", "must contain an object"),
+    ("a.json", '{"a": "b"}', "'a' must have a list of strings"),
+    ("a.json", "{}", "contains no term"),
     ("a.tsv", None, "cannot be read"), ("a.tsv", b"\xff\t\xfe", "is not UTF-8"),
 ])
-def test_a_dictionary_that_cannot_be_used_is_an_error_at_start(tmp_path, name, content, message):
+def test_an_invalid_dictionary_raises_at_start(tmp_path, name, content, message):
     if content is not None:
         data = content if isinstance(content, bytes) else content.encode()
         (tmp_path / name).write_bytes(data)
@@ -110,15 +111,15 @@ def dictionary(tmp_path) -> str:
     return str(path)
 
 
-def test_copies_are_marked_and_have_ids_of_their_own(dictionary):
+def test_copies_are_marked_and_have_their_own_ids(dictionary):
     original = document("他得了心脏病，每天吃药，药很苦，药很贵，药不多。")
     augmenter = Augmenter(AugmentConfig(synonyms=dictionary, synonym_copies=3))
-    rows = made(augmenter, original)
+    rows = augment(augmenter, original)
     assert len(rows) == 3 == len({row["text"] for row in rows} - {original.text})
     row = corpus_row(original, "train")
     for number, copy in enumerate(rows, 1):
-        id = augmented_id(original.origin.id, "synonyms", number)
-        assert copy["id"] == id != original.origin.id
+        assert copy["id"] == augmented_id(original.origin.id, "synonyms", number)
+        assert copy["id"] != original.origin.id
         assert len(copy["id"]) == 32 and int(copy["id"], 16) >= 0
         assert shard_of(copy["id"], 7) == shard_of(original.origin.id, 7)
         assert copy["sha256"] == text_sha256(copy["text"])
@@ -131,28 +132,29 @@ def test_copies_are_marked_and_have_ids_of_their_own(dictionary):
             k: v for k, v in row.items() if k not in changed}
     assert [(p.id, p.characters) for p in augmenter.planned(original)] == [
         (copy["id"], len(copy["text"])) for copy in rows]
-    assert made(Augmenter(AugmentConfig(synonyms=dictionary, synonym_copies=3)), original) == rows
+    again = Augmenter(AugmentConfig(synonyms=dictionary, synonym_copies=3))
+    assert augment(again, original) == rows
 
 
-def test_nothing_is_made_of_code_or_of_a_text_without_terms(dictionary):
+def test_code_and_texts_without_terms_are_not_augmented(dictionary):
     augmenter = Augmenter(AugmentConfig(synonyms=dictionary))
-    assert made(augmenter, document("他在跑步")) == []
-    assert made(augmenter, document("heart drug " * 9, is_code=True)) == []
+    assert augment(augmenter, document("他在跑步")) == []
+    assert augment(augmenter, document("heart drug " * 9, is_code=True)) == []
 
 
-def test_only_admitted_buckets_are_made(dictionary):
+def test_only_documents_in_admitted_buckets_are_created(dictionary):
     augmenter = Augmenter(AugmentConfig(synonyms=dictionary, synonym_copies=5))
     original = document("药，" * 50)
-    ids = [row["id"] for row in made(augmenter, original)]
+    ids = [row["id"] for row in augment(augmenter, original)]
     buckets = {bucket_of(ids[1]), bucket_of(ids[3])}
-    assert [row["id"] for row in made(augmenter, original, buckets)] == [
+    assert [row["id"] for row in augment(augmenter, original, buckets)] == [
         id for id in ids if bucket_of(id) in buckets]
 
 
 # The cap.
 
 def test_the_cap_by_hand():
-    # 800 characters, a fifth: 200 may be made. 90 + 110 fit; 10 more do not.
+    # 800 original characters and a share of 0.2 allow 200. 90 + 110 fit; 10 more do not.
     assert admitted_buckets(800, {5: 90, 9: 300, 11: 110, 12: 10}, 0.2) == {5, 11}
     assert admitted_buckets(0, {1: 1}, 0.5) == frozenset()
     assert admitted_buckets(100, {}, 0.5) == frozenset()
@@ -161,13 +163,13 @@ def test_the_cap_by_hand():
 
 @given(st.integers(0, 10_000), st.dictionaries(st.integers(0, 4095), st.integers(1, 500)),
        st.floats(0.01, 0.9))
-def test_the_cap_is_never_passed_and_nothing_that_fits_is_left_out(own, sizes, cap):
-    taken = admitted_buckets(own, sizes, cap)
-    total = sum(sizes[bucket] for bucket in taken)
+def test_the_cap_is_not_exceeded_and_every_skipped_bucket_is_too_large(own, sizes, cap):
+    admitted = admitted_buckets(own, sizes, cap)
+    total = sum(sizes[bucket] for bucket in admitted)
     assert total <= cap * (own + total) * (1 + 1e-9)
     left = int(own * cap / (1 - cap)) - total
-    assert all(sizes[bucket] > left for bucket in set(sizes) - taken)
-    assert taken == admitted_buckets(own, dict(reversed(sizes.items())), cap)
+    assert all(sizes[bucket] > left for bucket in set(sizes) - admitted)
+    assert admitted == admitted_buckets(own, dict(reversed(sizes.items())), cap)
 
 
 def test_ids_spread_evenly_over_buckets():
@@ -195,7 +197,7 @@ def table(folder: Path, **changes) -> str:
     return str(path)
 
 
-def test_each_record_fills_the_sentences_it_has_fields_for(tmp_path):
+def test_records_fill_the_sentences_whose_fields_they_have(tmp_path):
     documents = {(d.record, d.language): d for d in generate(table(tmp_path), "f")}
     assert set(documents) == {(1, "en"), (1, "zh"), (2, "en"), (2, "zh")}
     sentences = ["aspirin is used against fever, pain.", "The dose of aspirin is 500 mg."]
@@ -219,20 +221,22 @@ def test_rows_of_templates(tmp_path):
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({"templates": {"en": ["{drugs} is"]}}, "names no field of the table; did you mean 'drug'?"),
-    ({"templates": {"en": ["no field"]}}, "names no {field}"),
+    ({"templates": {"en": ["{drugs} is"]}},
+     "names a field that is not in fields; did you mean 'drug'?"),
+    ({"templates": {"en": ["no field"]}}, "has no {field}"),
     ({"templates": {"en": []}}, "must give a list of sentences"), ({"templates": []}, "must give"),
     ({"records": []}, "records must be a list of objects"),
     ({"records": [{"drg": "a"}]},
-     "record 1: has a field 'drg' that the table has not; did you mean 'drug'?"),
+     "record 1: has a field 'drg' that is not in fields; did you mean 'drug'?"),
     ({"records": [{"drug": 5}]}, "record 1: drug must be a text, got 5"),
     ({"records": [{"drug": "a", "uses": []}]}, "record 1: uses must be a list, got []"),
     ({"records": [{"drug": "a", "dose": True}]}, "record 1: dose must be a number"),
     ({"records": [{"drug": ""}]}, "record 1: drug must be a text"),
-    ({"records": [{"dose": 5}]}, "record 1: has the fields of no template"),
-    ({"fields": {"drug": "string"}}, "text, number or list"), ({"more": 1}, "must hold an object"),
+    ({"records": [{"dose": 5}]}, "record 1: lacks fields of every template"),
+    ({"fields": {"drug": "string"}}, "text, number or list"),
+    ({"more": 1}, "must contain an object"),
 ])
-def test_a_table_that_cannot_be_used_is_an_error_at_start(tmp_path, changes, message):
+def test_an_invalid_table_raises_at_start(tmp_path, changes, message):
     with pytest.raises(ConfigError) as caught:
         generate(table(tmp_path, **changes), "config.augment.templates")
     assert message in str(caught.value)
@@ -283,33 +287,33 @@ def translator(tmp_path, monkeypatch) -> Iterator[str]:
     sys.modules.pop(name, None)
 
 
-def test_paragraphs_are_translated_and_lines_stay(translator):
+def test_back_translation_keeps_empty_lines(translator):
     original = document("今天天气很好。\n\n我们很高兴去公园。\n")
     augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:swap"))
-    [row] = made(augmenter, original)
+    [row] = augment(augmenter, original)
     assert row["text"] == "今天天气非常好。\n\n我们非常高兴去公园。\n"
     assert row["id"] == augmented_id(original.origin.id, "back_translation", 1)
     assert row["transforms"][1:] == ["augment:back_translation",
                                      f"augment:from={original.origin.id}"]
     [planned] = augmenter.planned(original)
     assert planned.id == row["id"] and planned.characters == int(1.5 * len(original.text))
-    assert made(augmenter, document("x = '很'", is_code=True)) == []
+    assert augment(augmenter, document("x = '很'", is_code=True)) == []
     assert list(augmenter.planned(document("x", is_code=True))) == []
-    assert made(augmenter, original, ()) == []
+    assert augment(augmenter, original, ()) == []
 
 
-def test_what_is_no_paraphrase_is_not_kept(translator):
+def test_unchanged_or_short_back_translations_are_not_kept(translator):
     for function in ("short", "same"):
         augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:{function}"))
-        assert made(augmenter, document("今天天气很好，我们去公园。")) == []
+        assert augment(augmenter, document("今天天气很好，我们去公园。")) == []
 
 
-def test_a_translator_that_fails_on_a_document_is_a_dead_letter(translator):
+def test_a_failing_translator_gives_a_dead_letter(translator):
     augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:fails"))
-    assert made(augmenter, document("茶很好")) == [DeadLetter(
+    assert augment(augmenter, document("茶很好")) == [DeadLetter(
         Origin("s", "p"), "augment", "back-translation failed", "RuntimeError: out of memory")]
     augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:exits"))
-    assert made(augmenter, document("茶很好")) == [DeadLetter(
+    assert augment(augmenter, document("茶很好")) == [DeadLetter(
         Origin("s", "p"), "augment", "back-translation failed", "SystemExit: 3")]
 
 
@@ -317,7 +321,7 @@ def test_a_translator_that_fails_on_a_document_is_a_dead_letter(translator):
     ("fewer", "must return a list of 2 texts"), ("text", "must return a list of 2 texts"),
     ("always_fails", "raised KeyError: 'model'"), ("nothing", "has no function 'nothing'"),
 ])
-def test_a_translator_that_cannot_work_is_an_error_at_start(translator, function, message):
+def test_an_invalid_translator_raises_at_start(translator, function, message):
     with pytest.raises(ConfigError) as caught:
         Augmenter(AugmentConfig(back_translation=f"{translator}:{function}"))
     assert message in str(caught.value)
@@ -331,7 +335,7 @@ def test_a_translator_that_cannot_work_is_an_error_at_start(translator, function
     ({"max_share": 0.5}, "config.augment.max_share: does nothing"),
     ({"max_share": 1.0, "synonyms": "x"}, "config.augment.max_share: must be at most 0.9"),
 ])
-def test_mistakes_in_the_section(fields, message):
+def test_invalid_settings_raise(fields, message):
     with pytest.raises(ConfigError) as caught:
         build(AugmentConfig, fields, "config.augment")
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""N-gram models: against KenLM's output, a naive implementation and the sum of probabilities."""
+"""N-gram models, compared with KenLM's output, a naive implementation and probability sums of 1."""
 
 import gzip
 import itertools
@@ -40,7 +40,7 @@ def train(text: str, unit: str, order: int, prune: list[int]) -> tuple[Estimate,
 
 
 @pytest.mark.parametrize("case", EXPECTED)
-def test_models_are_those_of_lmplz_and_tokens_score_as_in_kenlm(case):
+def test_models_and_scores_match_kenlm(case):
     expected = EXPECTED[case]
     made, tokens = train(golden_text(expected["text"]), expected["unit"], expected["order"],
                          expected["prune"])
@@ -52,7 +52,7 @@ def test_models_are_those_of_lmplz_and_tokens_score_as_in_kenlm(case):
     np.testing.assert_allclose(made.model.log10(ids)[ids != BOS], expected["log10"], atol=5e-6)
 
 
-def test_an_arpa_file_of_lmplz_is_read():
+def test_an_arpa_file_of_lmplz_gives_the_same_model():
     expected = EXPECTED["zh, pruned"]
     with gzip.open(GOLDEN / "zh_lmplz.arpa.gz") as file:
         model = arpa.read(file)
@@ -73,7 +73,7 @@ def same_model(one: NgramModel, other: NgramModel) -> None:
 
 
 class Naive:
-    """Modified Kneser-Ney by its definition, with dictionaries of tuples and no arrays."""
+    """Modified Kneser-Ney by definition, with dictionaries of tuples instead of arrays."""
 
     def __init__(self, sentences: list[list[int]], size: int, order: int):
         self.size, self.order = size, order
@@ -115,7 +115,7 @@ def random_sentences(seed: int, size: int, number: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("seed, order, number", [(0, 2, 5), (1, 3, 60), (2, 4, 30), (3, 3, 1)])
-def test_estimates_are_those_of_the_definition(seed, order, number):
+def test_estimates_follow_the_definition(seed, order, number):
     size = 9
     sentences = random_sentences(seed, size, number)
     names = (*SPECIAL, *"abcdef")
@@ -130,7 +130,7 @@ def test_estimates_are_those_of_the_definition(seed, order, number):
 
 
 @pytest.mark.parametrize("prune", [[0, 0, 0], [0, 1, 1], [0, 0, 2]])
-def test_probabilities_after_any_history_sum_to_one(prune):
+def test_probabilities_after_every_history_sum_to_one(prune):
     size = 9
     names = (*SPECIAL, *"abcdef")
     model = estimate(np.concatenate(random_sentences(5, size, 80)), names, 3, prune).model
@@ -141,26 +141,25 @@ def test_probabilities_after_any_history_sum_to_one(prune):
         assert total == pytest.approx(1, abs=1e-6)
 
 
-def test_discounts_in_numbers():
+def test_discounts_by_hand():
     # n1 = 4, n2 = 2, n3 = 1, n4 = 1: y = 4/8; D1 = 1 - 2*.5*2/4, D2 = 2 - 3*.5*1/2, D3 = 3 - 4*.5
     assert discounts_of(np.array([1, 1, 1, 1, 2, 2, 3, 4, 9])) == (0.5, 1.25, 1.0)
-    assert discounts_of(np.array([1, 1, 2])) is None  # none is seen three times
-    assert discounts_of(np.array([1, 2, 3] + [4] * 9)) is None  # the third would be negative
+    assert discounts_of(np.array([1, 1, 2])) is None  # no count of 3
+    assert discounts_of(np.array([1, 2, 3] + [4] * 9)) is None  # D3 would be negative
     assert discounts_of(np.zeros(0, int)) is None
 
 
-def test_texts_too_small_for_discounts_take_the_fallback():
+def test_small_texts_use_fallback_discounts():
     made, tokens = train("ab\nab\n", "character", 3, [0])
     assert made.fallback_orders == (1, 2, 3)
     assert made.discounts == (FALLBACK_DISCOUNTS,) * 3
     assert np.isfinite(made.model.log10(tokens("abc\n\nzz"))).all()
 
 
-def test_what_is_written_as_arpa_is_read_again():
+def test_arpa_round_trip():
     made, _ = train(golden_text("en"), "word", 4, [0, 0, 1])
-    lines = [line.encode() for line in arpa.write(made.model)]
-    same_model(arpa.read("".join(line.decode() for line in lines).encode().splitlines(True)),
-               made.model)
+    text = "".join(arpa.write(made.model))
+    same_model(arpa.read(text.encode().splitlines(True)), made.model)
 
 
 ARPA = b"""\\data\\
@@ -184,34 +183,34 @@ ngram 2=2
 def test_a_small_arpa_file_scores_by_hand():
     model = arpa.read(ARPA.splitlines(True))
     tokens = Tokens("word", model.vocabulary)
-    # <s> a; a a; a b backs off; b </s> backs off with a backoff left out, 0.
+    # <s> a; a a; a b backs off; b </s> backs off with an omitted backoff, 0.
     assert model.log10(tokens("a a b")).tolist() == [0, -0.125, -0.25, -0.25 - 0.75, -1]
-    assert model.log10(tokens("c")).tolist() == [0, -100 - 0.5, -1]  # no <unk>: as in KenLM
+    assert model.log10(tokens("c")).tolist() == [0, -100 - 0.5, -1]  # no <unk>, as in KenLM
 
 
 @pytest.mark.parametrize("old, new, message", [
-    (b"\\data\\", b"data", "no .data. with the numbers"),
-    (b"ngram 1=4", b"ngram 2=4", "line 2 is no 'ngram 1=COUNT'"),
-    (b"ngram 1=4", b"ngram 1=5", "line 10: a 1-gram with its logarithms was expected"),
-    (b"ngram 2=2", b"ngram 2=1", "cut short"),
-    (b"\\2-grams:", b"\\3-grams:", "line 11: .2-grams: was expected"),
+    (b"\\data\\", b"data", "no .data. section with the numbers"),
+    (b"ngram 1=4", b"ngram 2=4", "line 2 is not 'ngram 1=COUNT'"),
+    (b"ngram 1=4", b"ngram 1=5", "line 10: expected a 1-gram with its logarithms"),
+    (b"ngram 2=2", b"ngram 2=1", "the file is truncated"),
+    (b"\\2-grams:", b"\\3-grams:", "line 11: expected .2-grams:"),
     (b"<s> a\n", b"<s> z\n", "line 12: the token b'z' is not among the 1-grams"),
-    (b"-0.125\t", b"x\t", "line 12: .* is no number"),
-    (b"<s> a\n", b"a a\n", "a 2-gram is there twice"),
-    (b"\tb\n", b"\ta\n", "a 1-gram is there twice"),
-    (b"\t<s>\t", b"\ts\t", "there is no 1-gram <s>"),
+    (b"-0.125\t", b"x\t", "line 12: .* is not a number"),
+    (b"<s> a\n", b"a a\n", "a 2-gram is listed twice"),
+    (b"\tb\n", b"\ta\n", "a 1-gram is listed twice"),
+    (b"\t<s>\t", b"\ts\t", "the 1-gram <s> is missing"),
     (b"\n\\end\\\n", b"", "no .end. after the last n-gram"),
 ])
-def test_damaged_arpa_files_are_named(old, new, message):
+def test_damaged_arpa_files_raise(old, new, message):
     assert old in ARPA
     with pytest.raises(arpa.ArpaError, match=message):
         arpa.read(ARPA.replace(old, new, 1).splitlines(True))
 
 
-def test_an_ngram_without_its_context_is_named():
+def test_an_ngram_without_its_context_raises():
     text = ARPA.replace(b"ngram 2=2\n", b"ngram 2=2\nngram 3=1\n").replace(
         b"\n\\end", b"\n\\3-grams:\n-1\tb a a\n\n\\end")
-    with pytest.raises(arpa.ArpaError, match="the 3-gram 'b a a' is there without the 2-gram"):
+    with pytest.raises(arpa.ArpaError, match="'b a a' has no entry for its first 2 tokens"):
         arpa.read(text.splitlines(True))
 
 
@@ -256,7 +255,7 @@ LETTERS = st.characters(codec=None)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(LETTERS | st.sampled_from("ab \n天地\t\r\u3000")), max_size=4),
        st.text(LETTERS | st.sampled_from("ab \n天地\t")), st.sampled_from(["character", "word"]))
-def test_any_text_has_a_score(texts, text, unit):
+def test_every_text_has_a_score(texts, text, unit):
     vocabulary = vocabulary_of(unit, texts)
     tokens = Tokens(unit, vocabulary)
     ids = np.concatenate([tokens(each) for each in [*texts, ""]]).astype(np.int64)
@@ -275,7 +274,7 @@ def test_any_text_has_a_score(texts, text, unit):
 @pytest.mark.skipif(not shutil.which("lmplz"), reason="KenLM's lmplz is not on PATH")
 @pytest.mark.parametrize("order, prune", [(3, [0]), (5, [0, 0, 1]), (4, [0, 1, 2, 3])])
 @pytest.mark.parametrize("text, unit", [("zh", "character"), ("en", "word")])
-def test_every_ngram_is_that_of_lmplz(text, unit, order, prune, tmp_path):
+def test_every_ngram_matches_lmplz(text, unit, order, prune, tmp_path):
     made, _ = train(golden_text(text), unit, order, prune)
     with open(tmp_path / "text", "w", encoding="utf-8") as file:
         for line in token_names(unit)(golden_text(text)):

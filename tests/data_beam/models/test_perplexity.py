@@ -1,4 +1,4 @@
-"""`data_beam.train_perplexity`, and the rule that drops what its models find unlikely."""
+"""`data_beam.train_perplexity`, and the filter that uses its models."""
 
 import json
 import subprocess
@@ -10,26 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_beam import train_perplexity, train_tokenizer
-from data_beam.base.records import Document, Dropped, Origin, text_sha256
+from data_beam.base.records import Document, Dropped, Origin
 from data_beam.config import PerplexityConfig, PerplexityModelConfig, RecipeConfig, SourceConfig
 from data_beam.config.sources import InputConfig
 from data_beam.filters.chain import make_filters
 from data_beam.models.perplexity import PerplexityFilter, PerplexityModel
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.file_limits import file_size_limit
+from tests.data_beam.models.documents import document
 from tests.data_beam.real_text import chinese, degraded, english
 from tests.document_corpora import document as row
 from tests.document_corpora import write_corpus
 
 
-def document(text: str, language: str = "zh", is_code: bool = False) -> Document:
-    return Document(Origin("s", "p"), text, "general", "MIT", "", language, 0.9, text_sha256(text),
-                    "0" * 64, (), is_code)
-
-
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """300 Chinese and 200 English documents; the rest of the texts is for the tests."""
+    """300 Chinese and 200 English documents; the tests use the remaining texts."""
     rows = [{**row(i, text, "zh"), "language": "zh"} for i, text in enumerate(chinese()[:300])]
     rows += [row(i, text, "en") for i, text in enumerate(english()[:200])]
     rows += [{**row(900 + i, f"validation {i}", "zh", split="validation"), "language": "zh"}
@@ -50,13 +46,13 @@ def models(corpus, tmp_path_factory):
     return folder
 
 
-def rule(models, **fields) -> PerplexityFilter:
+def perplexity_filter(models, **fields) -> PerplexityFilter:
     entries = [{"language": language, "model": str(models / language), **fields}
                for language in ("zh", "en")]
     return PerplexityFilter(build(PerplexityConfig, {"models": entries}, "config.perplexity"))
 
 
-def test_the_description_counts_what_was_done(models, corpus):
+def test_model_json_counts_documents_and_ngrams(models, corpus):
     made = json.loads((models / "zh" / "model.json").read_text(encoding="utf-8"))
     held_out = made["held_out"]["documents"]
     assert made["trained_on"]["documents"] + held_out == 300
@@ -66,14 +62,13 @@ def test_the_description_counts_what_was_done(models, corpus):
     assert json.loads((models / "en" / "model.json").read_text())["unit"] == "word"
 
 
-def test_cuts_are_percentiles_of_the_held_out_documents(models):
+def test_percentiles_are_those_of_the_held_out_documents(models):
     model = PerplexityModel(str(models / "zh"), "field")
     made = json.loads((models / "zh" / "model.json").read_text(encoding="utf-8"))
     texts = set(chinese()[:300])
     values = {text: model.perplexity(text) for text in texts}
-    # Those it learned from are far more likely to it; the others are its held-out ones.
-    apart = sorted(values.values())
-    held_out = apart[made["trained_on"]["documents"]:]
+    # Training documents have a far lower perplexity than held-out ones.
+    held_out = sorted(values.values())[made["trained_on"]["documents"]:]
     assert len(held_out) == made["held_out"]["documents"]
     np.testing.assert_allclose(
         [made["percentiles"][str(p)] for p in (1, 50, 99)],
@@ -81,8 +76,8 @@ def test_cuts_are_percentiles_of_the_held_out_documents(models):
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-def test_clean_text_stays_and_degraded_text_goes(models, language):
-    judge = rule(models, max_percentile=90)
+def test_clean_text_is_kept_and_degraded_text_is_dropped(models, language):
+    judge = perplexity_filter(models, max_percentile=90)
     texts = chinese()[300:400] if language == "zh" else english()[200:300]
     clean = [judge(document(text, language)) for text in texts]
     kept = [outcome for outcome in clean if isinstance(outcome, Document)]
@@ -90,11 +85,11 @@ def test_clean_text_stays_and_degraded_text_goes(models, language):
     assert all(outcome.scores["perplexity"] > 1 for outcome in kept)
     assert all(outcome.text == text for outcome, text in zip(clean, texts, strict=True)
                if isinstance(outcome, Document))
-    for kind in (1, 2, 3):  # menus have one word a line, most of them known: other rules drop them
+    for kind in (1, 2, 3):  # not kind 0, menus of known words, which other filters drop
         bad = [judge(document(degraded(text, language, kind, i), language))
                for i, text in enumerate(texts[:30])]
         dropped = [outcome for outcome in bad if isinstance(outcome, Dropped)]
-        # Words in any order are hard for a model that saw 200 kB of English.
+        # A model of 200 kB of English does not recognise shuffled words well.
         if (language, kind) != ("en", 2):
             assert len(dropped) >= 28, kind
         assert {outcome.reason for outcome in dropped} == {"perplexity too high"}
@@ -104,7 +99,7 @@ def test_clean_text_stays_and_degraded_text_goes(models, language):
     assert np.median(ratios) > 1.5 and np.mean(np.array(ratios) > 1) > 0.9
 
 
-def test_the_perplexity_is_that_of_the_formula(models):
+def test_perplexity_follows_the_formula(models):
     model = PerplexityModel(str(models / "zh"), "field")
     text = "话说天下大势，分久必合，合久必分。\n\n周末七国分争，并入于秦。"
     total, count = model.score(text)
@@ -117,26 +112,27 @@ def test_the_perplexity_is_that_of_the_formula(models):
 
 def test_reasons_and_details(models):
     text = chinese()[300]
-    value = rule(models)._models["zh"][0].perplexity(text)
-    outcome = rule(models, max_perplexity=value * 0.99)(document(text))
+    value = perplexity_filter(models)._models["zh"][0].perplexity(text)
+    outcome = perplexity_filter(models, max_perplexity=value * 0.99)(document(text))
     assert isinstance(outcome, Dropped) and outcome.stage == "perplexity"
     assert outcome.reason == "perplexity too high"
     assert outcome.detail.startswith(f"{value:.1f}, more than {value * 0.99:.1f} (the limit of the "
                                      "recipe); unlikeliest: ")
-    assert isinstance(rule(models, max_perplexity=value * 1.01)(document(text)), Document)
+    outcome = perplexity_filter(models, max_perplexity=value * 1.01)(document(text))
+    assert isinstance(outcome, Document)
     nonsense = "话说天下大势，分久必合，合久必分。\n龘靐齉爩麤龗灪厵爨癵籱饢驫鲡鹂鸾"
-    outcome = rule(models, max_percentile=50)(document(nonsense))
+    outcome = perplexity_filter(models, max_percentile=50)(document(nonsense))
     assert isinstance(outcome, Dropped) and "龘靐齉爩" in outcome.detail
     assert "percentile 50 of clean zh" in outcome.detail
-    outcome = rule(models, max_percentile=0, min_percentile=90)(document(chinese()[1]))
+    outcome = perplexity_filter(models, max_percentile=0, min_percentile=90)(document(chinese()[1]))
     assert isinstance(outcome, Dropped) and outcome.reason == "perplexity too low"
-    assert isinstance(rule(models, max_percentile=0)(document(nonsense)), Document)
-    assert rule(models)(document(" \n")).reason == "nothing to score"
+    assert isinstance(perplexity_filter(models, max_percentile=0)(document(nonsense)), Document)
+    assert perplexity_filter(models)(document(" \n")).reason == "nothing to score"
 
 
-def test_languages_without_a_model_are_a_policy(models):
+def test_languages_without_a_model_are_kept_or_dropped(models):
     other = document("Der Ausschuss wird seinen Bericht nächste Woche veröffentlichen.", "de")
-    assert rule(models)(other) is other
+    assert perplexity_filter(models)(other) is other
     strict = PerplexityFilter(PerplexityConfig(
         (PerplexityModelConfig("zh", str(models / "zh")),), "drop"))
     outcome = strict(other)
@@ -151,46 +147,34 @@ TEXTS = st.text(st.characters(codec=None) | st.sampled_from("天地 \n\tab"))
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[])
 @given(TEXTS, st.sampled_from(["zh", "en", "und", ""]))
-def test_any_text_gets_a_decision(models, text, language):
-    if not hasattr(test_any_text_gets_a_decision, "rule"):
-        test_any_text_gets_a_decision.rule = rule(models)
-    # `Document` holds the checksum of UTF-8, which lone surrogates have not.
+def test_every_text_gets_an_outcome(models, text, language):
+    if not hasattr(test_every_text_gets_an_outcome, "rule"):
+        test_every_text_gets_an_outcome.filter = perplexity_filter(models)
+    # Not `document`: lone surrogates cannot be encoded as UTF-8 for a checksum.
     given = Document(Origin("s", "p"), text, "general", "MIT", "", language, 0.9, "", "", ())
-    assert isinstance(test_any_text_gets_a_decision.rule(given), Document | Dropped)
+    assert isinstance(test_every_text_gets_an_outcome.filter(given), Document | Dropped)
 
 
-def test_the_recipe_turns_it_on_and_finds_what_is_wrong_at_start(models, tmp_path):
-    def rules(**fields):
+def test_a_recipe_enables_the_filter_and_checks_the_models(models, tmp_path):
+    def filters(**fields):
         return make_filters(RecipeConfig(
             sources=(SourceConfig("a", "general", "MIT", (InputConfig("r", "*", "text"),)),),
             **fields))
 
-    assert "perplexity" not in [each.name for each in rules()]
-    on = PerplexityConfig((PerplexityModelConfig("zh", str(models / "zh")),))
-    assert "perplexity" in [each.name for each in rules(perplexity=on)]
+    def perplexity(language, model):
+        return PerplexityConfig((PerplexityModelConfig(language, str(model)),))
 
-    def refused(model, message, language="zh"):
-        with pytest.raises(ConfigError, match=message):
-            rules(perplexity=PerplexityConfig((PerplexityModelConfig(language, str(model)),)))
-
+    assert "perplexity" not in [each.name for each in filters()]
+    assert "perplexity" in [
+        each.name for each in filters(perplexity=perplexity("zh", models / "zh"))]
     field = r"config\.perplexity\.models\[0\]\."
-    refused(tmp_path / "none", field + "model: .* does not exist")
-    refused(tmp_path, "holds no model.json, so it is unfinished or no model")
-    refused(models / "zh", field + "language: 'en', but .* is a model of 'zh'", "en")
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    description = (models / "zh" / "model.json").read_bytes()
-    (copy / "model.json").write_bytes(description)
-    refused(copy, "model.npz is missing")
-    (copy / "model.npz").write_bytes((models / "zh" / "model.npz").read_bytes()[:-1])
-    refused(copy, "model.npz is damaged or not that of its model.json")
-    (copy / "model.json").write_bytes(description[:-100])
-    refused(copy, "model.json is damaged or describes no model .no JSON")
-    (copy / "model.json").write_text('{"kind": "maxlm quality model 1", "inputs": {}, "files": {}}')
-    refused(copy, "holds a maxlm quality model 1, not a maxlm perplexity model 1")
+    with pytest.raises(ConfigError, match=field + "model: .* does not exist"):
+        filters(perplexity=perplexity("zh", tmp_path / "none"))
+    with pytest.raises(ConfigError, match=field + "language: 'en', but .* is a model of 'zh'"):
+        filters(perplexity=perplexity("en", models / "zh"))
 
 
-def test_settings_that_cannot_be():
+def test_invalid_settings_raise():
     def check(message, **values):
         with pytest.raises(ConfigError, match=message):
             build(PerplexityConfig, values, "config.perplexity")
@@ -203,8 +187,7 @@ def test_settings_that_cannot_be():
     check("other_languages: 'kepp' is not one of keep, drop", other_languages="kepp")
 
 
-def test_same_inputs_give_the_same_bytes_and_are_not_trained_again(corpus, models, tmp_path, capsys
-                                                                   ):
+def test_training_is_deterministic_and_skipped_if_done(corpus, models, tmp_path, capsys):
     train(corpus, tmp_path / "zh", "--language=zh")
     for name in ("model.npz", "model.json"):
         assert (tmp_path / "zh" / name).read_bytes() == (models / "zh" / name).read_bytes()
@@ -214,23 +197,11 @@ def test_same_inputs_give_the_same_bytes_and_are_not_trained_again(corpus, model
     train(corpus, tmp_path / "zh", "--language=zh")
     assert "nothing to do" in capsys.readouterr().out
     assert (tmp_path / "zh" / "model.npz").stat().st_mtime_ns == before
-    with pytest.raises(ConfigError, match="made with another order"):
+    with pytest.raises(ConfigError, match="trained with another order"):
         train(corpus, tmp_path / "zh", "--language=zh", "--order=3")
-    # A run that was stopped before its last file goes on.
-    (tmp_path / "zh" / "model.json").unlink()
-    with pytest.raises(ConfigError, match=r"is there without a model\.json"):
-        train(corpus, tmp_path / "zh", "--language=zh")
-    (tmp_path / "zh" / "unfinished_model").write_text("maxlm perplexity model 1\n")
-    (tmp_path / "zh" / f"unfinished-{'0' * 32}").write_text("half")
-    (tmp_path / "zh" / "unfinished-notes").write_text("mine")
-    train(corpus, tmp_path / "zh", "--language=zh")
-    assert (tmp_path / "zh" / "model.json").read_bytes() == (
-        models / "zh" / "model.json").read_bytes()
-    assert sorted(path.name for path in (tmp_path / "zh").iterdir()) == [
-        "model.json", "model.npz", "unfinished-notes"]
 
 
-def test_an_arpa_file_of_ones_own_comes_back(corpus, models, tmp_path):
+def test_a_written_arpa_file_can_be_imported(corpus, models, tmp_path):
     train(corpus, tmp_path / "arpa", "--language=zh", "--arpa")
     file = tmp_path / "arpa" / "model.arpa"
     assert file.read_bytes().startswith(b"\\data\\\nngram 1=")
@@ -244,13 +215,13 @@ def test_an_arpa_file_of_ones_own_comes_back(corpus, models, tmp_path):
     assert not (tmp_path / "bad").exists()
 
 
-def test_pieces_of_a_tokenizer_are_a_unit(corpus, tmp_path):
+def test_tokenizer_pieces_as_unit(corpus, tmp_path):
     tokenizer = tmp_path / "t" / "tokenizer.model"
     assert train_tokenizer.main([f"--corpus={corpus}", f"--output={tokenizer.parent}",
                                  "--vocab_size=4500"]) == 0
     train(corpus, tmp_path / "m", "--language=zh", "--unit=piece", f"--tokenizer={tokenizer}")
     assert (tmp_path / "m" / "tokenizer.model").read_bytes() == tokenizer.read_bytes()
-    tokenizer.unlink()  # the model has its own
+    tokenizer.unlink()  # the model has its own copy
     model = PerplexityModel(str(tmp_path / "m"), "field")
     clean = chinese()[320]
     assert model.perplexity(degraded(clean, "zh", 2, 0)) > 2 * model.perplexity(clean)
@@ -259,7 +230,7 @@ def test_pieces_of_a_tokenizer_are_a_unit(corpus, tmp_path):
         PerplexityModel(str(tmp_path / "m"), "field")
 
 
-def test_kenlm_scores_our_models_as_we_do(corpus, models, tmp_path):
+def test_kenlm_gives_the_same_scores(corpus, models, tmp_path):
     kenlm = pytest.importorskip("kenlm", reason="kenlm (LGPL, built by a C++ compiler)")
     train(corpus, tmp_path / "arpa", "--language=en", "--prune=0,0,1", "--arpa")
     theirs = kenlm.Model(str(tmp_path / "arpa" / "model.arpa"))
@@ -267,13 +238,13 @@ def test_kenlm_scores_our_models_as_we_do(corpus, models, tmp_path):
     for text in english()[200:220]:
         total = 0.0
         for line in text.lower().split("\n"):
-            words = [word for word in train_perplexity_words(line) if word]
+            words = [word for word in split_words(line) if word]
             total += theirs.score(" ".join(words)) if words else 0
         assert ours.score(text)[0] == pytest.approx(total, rel=1e-5)
 
 
-def train_perplexity_words(line: str) -> list[str]:
-    """Words apart from the product's own code: runs of \\w, and other characters alone."""
+def split_words(line: str) -> list[str]:
+    """Words by an independent implementation: runs of \\w, and single other characters."""
     words, word = [], ""
     for character in line:
         if character.isalnum() or character == "_":
@@ -284,19 +255,19 @@ def train_perplexity_words(line: str) -> list[str]:
     return [*words, word]
 
 
-def test_a_binary_of_kenlm_needs_kenlm(corpus, tmp_path, monkeypatch):
+def test_a_kenlm_binary_needs_the_kenlm_module(corpus, tmp_path, monkeypatch):
     file = tmp_path / "zh.bin"
     file.write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0" + b"\0" * 100)
-    monkeypatch.setitem(sys.modules, "kenlm", None)  # as where it is not installed
-    with pytest.raises(ConfigError, match="which only the kenlm module reads; pip install kenlm"):
+    monkeypatch.setitem(sys.modules, "kenlm", None)  # as if not installed
+    with pytest.raises(ConfigError, match="which only the kenlm module can read; pip install"):
         train(corpus, tmp_path / "m", "--language=zh", f"--import_model={file}")
     monkeypatch.undo()
     pytest.importorskip("kenlm")
-    with pytest.raises(ConfigError, match="is no model that kenlm reads"):
+    with pytest.raises(ConfigError, match="is not a model that kenlm can read"):
         train(corpus, tmp_path / "m", "--language=zh", f"--import_model={file}")
 
 
-def test_text_files_are_documents_between_empty_lines(tmp_path):
+def test_empty_lines_separate_documents_of_text_files(tmp_path):
     texts = chinese()[:120]
     (tmp_path / "clean.txt").write_text(
         "\n\n".join("".join(text.split()) for text in texts), encoding="utf-8")
@@ -305,7 +276,7 @@ def test_text_files_are_documents_between_empty_lines(tmp_path):
     made = json.loads((tmp_path / "m" / "model.json").read_text(encoding="utf-8"))
     assert made["trained_on"]["documents"] + made["held_out"]["documents"] == 120
     (tmp_path / "bad.txt").write_bytes("天下".encode("gbk"))
-    with pytest.raises(ConfigError, match=r"--text: .*bad\.txt is no UTF-8"):
+    with pytest.raises(ConfigError, match=r"--text: .*bad\.txt is not UTF-8"):
         train_perplexity.main([flags[0], f"--text={tmp_path / 'bad.txt'}",
                                f"--output={tmp_path / 'n'}"])
 
@@ -315,7 +286,7 @@ def test_text_files_are_documents_between_empty_lines(tmp_path):
     (["--corpus=c", "--text=a"], "--corpus: give either --corpus or --text"),
     (["--corpus=none"], "--corpus: none does not exist"),
     (["--text=none"], "--text: none does not exist"),
-    (["--corpus={}", "--language=de"], "no training documents in 'de'; languages there: en, zh"),
+    (["--corpus={}", "--language=de"], "no training documents in 'de'; its languages: en, zh"),
     (["--corpus={}", "--held_out=0.01"], "documents are held out, percentiles need 10"),
     (["--corpus={}", "--held_out=1"], "--held_out: must be above 0 and below 1, got 1"),
     (["--corpus={}", "--order=1"], "--order: must be from 2 to 10, got 1"),
@@ -328,14 +299,14 @@ def test_text_files_are_documents_between_empty_lines(tmp_path):
     (["--corpus={}", "--import_model=none"], "--import_model: none does not exist"),
     (["--corpus={}", "--language=Chinese"], "--language: 'Chinese' is no code"),
 ])
-def test_mistakes_are_one_line(corpus, tmp_path, flags, message):
+def test_invalid_flags_raise(corpus, tmp_path, flags, message):
     flags = ["--language=zh", *(flag.format(corpus) for flag in flags)]
     with pytest.raises(ConfigError, match=message):
         train_perplexity.main([*flags, f"--output={tmp_path / 'm'}"])
     assert not (tmp_path / "m").exists()
 
 
-def test_a_full_disk_is_one_line(corpus, tmp_path):
+def test_a_full_disk_is_reported_in_one_line(corpus, tmp_path):
     result = subprocess.run(
         [sys.executable, "-m", "data_beam.train_perplexity", f"--corpus={corpus}", "--language=zh",
          "--held_out=0.3", f"--output={tmp_path / 'm'}"], capture_output=True, text=True,

@@ -1,4 +1,4 @@
-"""Keywords in Chinese and English, the safety classifier, and the rule that joins them."""
+"""Keywords in Chinese and English, the safety classifier, and the filter that combines them."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_beam import train_quality
-from data_beam.base.records import Document, Dropped, Origin, text_sha256
+from data_beam.base.records import Document, Dropped, Origin
 from data_beam.config import KeywordListConfig, RecipeConfig, SafetyConfig, SourceConfig
 from data_beam.config.sources import InputConfig
 from data_beam.filters.chain import loaded_files, make_filters
@@ -16,14 +16,10 @@ from data_beam.models.classifier import TextClassifier
 from data_beam.models.keywords import DEFAULT_EN, DEFAULT_ZH, Keywords, read_list
 from data_beam.models.safety import SafetyFilter
 from maxlm.config.schema import ConfigError, build
+from tests.data_beam.models.documents import document
 from tests.data_beam.real_text import chinese, degraded, english
 
 DEFAULT = Keywords([*DEFAULT_ZH, *DEFAULT_EN])
-
-
-def document(text: str, language: str = "zh", is_code: bool = False) -> Document:
-    return Document(Origin("s", "p"), text, "general", "MIT", "", language, 0.9, text_sha256(text),
-                    "0" * 64, (), is_code)
 
 
 def found(keywords: Keywords, text: str) -> list[str]:
@@ -31,19 +27,19 @@ def found(keywords: Keywords, text: str) -> list[str]:
     return [text[start:end] for start, end in keywords.find(text)]
 
 
-def test_han_keywords_are_found_inside_a_run_of_characters():
+def test_han_keywords_match_inside_a_run_of_characters():
     assert found(DEFAULT, "本站提供六合彩开奖，真人荷官在线") == ["六合彩", "真人荷官"]
     assert found(Keywords(["加vx"]), "请加VX领取") == ["加vx"]
     assert found(Keywords(["博彩", "博彩网站"]), "某博彩网站") == ["博彩网站"]  # the longest
 
 
-def test_english_keywords_are_whole_words():
+def test_english_keywords_match_whole_words():
     keywords = Keywords(["cunt", "ass", "sex", "cock", "casino bonus", "c++ porn"])
     assert found(keywords, "Scunthorpe and Essex pass: assess the class of a cocktail.") == []
     assert found(keywords, "An ass! Casino\n  BONUS, casino-bonus.") == ["ass", "casino\n  bonus"]
     assert found(keywords, "(sex) sex_ed sex2") == ["sex"]
     assert found(keywords, "of C++ porn and C++ porno") == ["c++ porn"]
-    assert found(Keywords(["porn"]), "这里有porn视频") == []  # \w holds Han characters
+    assert found(Keywords(["porn"]), "这里有porn视频") == []  # \w matches Han characters
     assert found(Keywords(["porn"]), "这里有 porn 视频") == ["porn"]
 
 
@@ -52,11 +48,11 @@ def test_english_keywords_are_whole_words():
     "公安机关严厉打击卖淫嫖宿", "Scunthorpe United of Lincolnshire", "Essex, Middlesex and Sussex",
     "specialist, socialist", "The buyer nowadays reads", "pornichet.fr",
 ])
-def test_harmless_text_with_the_letters_of_a_keyword(text):
+def test_harmless_text_that_contains_a_keyword_does_not_match(text):
     assert [word for word in found(DEFAULT, text) if "嫖" not in word] == []
 
 
-def test_harmless_phrases_of_ones_own():
+def test_custom_harmless_phrases():
     keywords = Keywords(["赌场", "!赌场经济学", "casino", "!Casino Royale"])
     assert found(keywords, "赌场经济学与澳门赌场") == ["赌场"]
     assert found(keywords, "Casino  Royale, a casino") == ["casino"]
@@ -65,7 +61,7 @@ def test_harmless_phrases_of_ones_own():
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text("ab赌c ", min_size=1, max_size=5), max_size=6), st.text("ab赌c \n."))
-def test_the_matcher_is_a_search_for_each_place(entries, text):
+def test_keywords_match_like_a_naive_search(entries, text):
     words = {" ".join(entry.split()) for entry in entries} - {""}
 
     def words_at(start: int, inside: bool) -> list[int]:
@@ -98,41 +94,42 @@ def test_the_matcher_is_a_search_for_each_place(entries, text):
     assert Keywords(entries).find(text) == sorted(expected)
 
 
-def rule(**fields) -> SafetyFilter:
+def safety_filter(**fields) -> SafetyFilter:
     return SafetyFilter(build(SafetyConfig, fields, "config.safety"))
 
 
-def test_toxicity_is_the_share_of_characters_and_stays_with_the_document():
+def test_toxicity_is_the_share_of_characters_and_is_stored_as_a_score():
     text = "今天天气很好，六合彩开奖。" + "他说起了往事。" * 27  # 3 of 13 + 189 characters
-    outcome = rule(default_keywords=True, keyword_saturation=0.5)(document(text))
+    outcome = safety_filter(default_keywords=True, keyword_saturation=0.5)(document(text))
     assert isinstance(outcome, Document)
     assert outcome.scores["toxicity"] == pytest.approx(3 / 202 / 0.5)
-    clean = rule(default_keywords=True)(document("今天天气很好。"))
+    clean = safety_filter(default_keywords=True)(document("今天天气很好。"))
     assert isinstance(clean, Document) and clean.scores == {"toxicity": 0}
-    outcome = rule(default_keywords=True, keyword_saturation=0.01)(document(text))
+    outcome = safety_filter(default_keywords=True, keyword_saturation=0.01)(document(text))
     assert isinstance(outcome, Dropped)
     assert (outcome.stage, outcome.reason) == ("safety", "toxic")
     assert outcome.detail.startswith("1.000, more than 0.5 (1.49% of the characters in "
                                      "keywords): '今天天气很好，六合彩开奖。")
-    kept = rule(default_keywords=True, keyword_saturation=0.01, max_toxicity=1.0)(document(text))
+    kept = safety_filter(default_keywords=True, keyword_saturation=0.01, max_toxicity=1.0)(
+        document(text))
     assert isinstance(kept, Document) and kept.scores["toxicity"] == 1
 
 
-def test_lines_with_keywords():
+def test_share_of_lines_with_keywords():
     long = "长长的一行字，讲的是别的事情，一点也不短。" * 10
     text = "\n\n".join([f"六合彩{long}", f"色情，色情{long}", long])
-    judge = rule(default_keywords=True, max_toxicity=1.0)
+    judge = safety_filter(default_keywords=True, max_toxicity=1.0)
     outcome = judge(document(text))
     assert isinstance(outcome, Dropped) and outcome.reason == "lines with keywords"
     assert outcome.detail.startswith("2 of 3 lines, more than 0.5: '六合彩长长的")
-    assert isinstance(judge(document(f"{text}\n{long}")), Document)  # 2 of 4 are no more than half
-    assert isinstance(judge(document(f"六合彩{long}")), Document)  # one line is no layout
-    assert isinstance(rule(default_keywords=True, max_toxicity=1.0, max_keyword_lines=1.0)(
+    assert isinstance(judge(document(f"{text}\n{long}")), Document)  # 2 of 4 is not more than half
+    assert isinstance(judge(document(f"六合彩{long}")), Document)  # fewer than 3 lines
+    assert isinstance(safety_filter(default_keywords=True, max_toxicity=1.0, max_keyword_lines=1.0)(
         document(text)), Document)
 
 
-def test_spam_goes_and_clean_text_stays():
-    judge = rule(default_keywords=True)
+def test_default_keywords_drop_spam_and_keep_clean_text_and_code():
+    judge = safety_filter(default_keywords=True)
     for language, texts in (("zh", chinese()[:400]), ("en", english()[:300])):
         assert all(isinstance(judge(document(text, language)), Document) for text in texts)
     spam = "澳门赌场在线投注，高赔率！加微信领取彩金。\n注册就送，老虎机百家乐应有尽有。\n"
@@ -143,11 +140,11 @@ def test_spam_goes_and_clean_text_stays():
     assert judge(code) is code
 
 
-def test_lists_are_for_their_language(tmp_path):
+def test_lists_apply_to_their_language(tmp_path):
     (tmp_path / "zh.txt").write_text("# 一行一词\n坏词  # 很坏\n\n!坏词典\n", encoding="utf-8-sig")
     (tmp_path / "all.txt").write_text("spam word\n", encoding="utf-8")
     assert read_list(str(tmp_path / "zh.txt"), "f") == ["坏词", "!坏词典"]
-    judge = rule(keywords=[{"language": "zh", "file": str(tmp_path / "zh.txt")},
+    judge = safety_filter(keywords=[{"language": "zh", "file": str(tmp_path / "zh.txt")},
                            {"language": "*", "file": str(tmp_path / "all.txt")}])
 
     def toxicity(text: str, language: str) -> float:
@@ -160,20 +157,20 @@ def test_lists_are_for_their_language(tmp_path):
 
 
 @pytest.mark.parametrize("content, message", [
-    ("坏".encode("gbk"), "is no UTF-8"),
-    (b"# nothing\n!harmless\n", "holds no keyword"),
-    (b"", "holds no keyword"),
+    ("坏".encode("gbk"), "is not UTF-8"),
+    (b"# nothing\n!harmless\n", "contains no keyword"),
+    (b"", "contains no keyword"),
     (b"a " * 200, "has a keyword of 399 characters"),
 ])
-def test_lists_that_cannot_be_used(tmp_path, content, message):
+def test_invalid_lists_raise(tmp_path, content, message):
     (tmp_path / "list").write_bytes(content)
     with pytest.raises(ConfigError, match=r"config\.safety\.keywords\[0\]\.file: .*" + message):
-        rule(keywords=[{"language": "zh", "file": str(tmp_path / "list")}])
+        safety_filter(keywords=[{"language": "zh", "file": str(tmp_path / "list")}])
     with pytest.raises(ConfigError, match=r"\.keywords\[0\]\.file: .* does not exist"):
-        rule(keywords=[{"language": "zh", "file": str(tmp_path / "none")}])
+        safety_filter(keywords=[{"language": "zh", "file": str(tmp_path / "none")}])
 
 
-def test_a_list_of_ten_thousand():
+def test_a_list_of_ten_thousand_keywords():
     words = [f"坏词{chr(0x4E00 + i)}{chr(0x4E00 + i * 7 % 20000)}" for i in range(5000)]
     words += [f"bad{i}word" for i in range(5000)]
     keywords = Keywords(words)
@@ -196,18 +193,18 @@ def model(tmp_path_factory) -> Path:
     return folder / "model"
 
 
-def test_the_classifier_and_the_keywords_each_suffice(model):
+def test_toxicity_is_the_maximum_of_classifier_and_keywords(model):
     report = json.loads((model / "report.json").read_text())
     assert report["task"] == "safety" and report["labels"] == [240, 120]
     assert report["held_out"]["f1"] > 0.9
     classify = TextClassifier(str(model), "safety", "field")
     clean, bad = chinese()[500], degraded(chinese()[500], "zh", 1, 999)
     assert classify(clean) < 0.5 < classify(bad)
-    both = rule(model=str(model), default_keywords=True)
+    both = safety_filter(model=str(model), default_keywords=True)
     outcome = both(document(clean))
     assert isinstance(outcome, Document)
     assert outcome.scores["toxicity"] == pytest.approx(classify(clean))
-    outcome = rule(model=str(model))(document(bad))
+    outcome = safety_filter(model=str(model))(document(bad))
     assert isinstance(outcome, Dropped) and outcome.reason == "toxic"
     assert outcome.detail == \
         f"{classify(bad):.3f}, more than 0.5 (classifier {classify(bad):.3f})"
@@ -223,21 +220,16 @@ def recipe(**fields) -> RecipeConfig:
         safety=SafetyConfig(**fields))
 
 
-def test_the_recipe_turns_it_on_and_finds_what_is_wrong_at_start(model, tmp_path):
+def test_a_recipe_enables_the_filter_and_checks_the_model(model, tmp_path):
     assert "safety" not in [each.name for each in make_filters(recipe())]
     assert make_filters(recipe(default_keywords=True))[-1].name == "safety"
     assert make_filters(recipe(model=str(model)))[-1].name == "safety"
-    with pytest.raises(ConfigError, match=r"config\.safety\.model: .* does not exist"):
-        make_filters(recipe(model=str(tmp_path / "none")))
-    with pytest.raises(ConfigError, match=r"config\.safety\.model: .* does not exist"):
-        loaded_files(recipe(model=str(tmp_path / "none")))
-    (tmp_path / "model.json").write_text('{"kind": "maxlm quality model 1", "inputs": {},'
-                                         '"files": {}}')
-    with pytest.raises(ConfigError, match="holds a maxlm quality model 1, not a maxlm safety"):
-        make_filters(recipe(model=str(tmp_path)))
+    for check in (make_filters, loaded_files):
+        with pytest.raises(ConfigError, match=r"config\.safety\.model: .* does not exist"):
+            check(recipe(model=str(tmp_path / "none")))
 
 
-def test_the_files_of_the_filters_belong_to_a_runs_identity(model, tmp_path):
+def test_model_and_keyword_files_are_part_of_the_runs_identity(model, tmp_path):
     (tmp_path / "list").write_text("word")
     found = recipe(model=str(model), keywords=(KeywordListConfig("*", str(tmp_path / "list")),))
     assert SafetyFilter.files(found.safety) == [
@@ -251,9 +243,9 @@ def test_the_files_of_the_filters_belong_to_a_runs_identity(model, tmp_path):
 
 @settings(max_examples=80, deadline=None)
 @given(st.text(st.characters(codec=None) | st.sampled_from("色情六合彩 \nporn")))
-def test_any_text_gets_a_decision(text):
+def test_every_text_gets_an_outcome(text):
     given = Document(Origin("s", "p"), text, "general", "MIT", "", "zh", 0.9, "", "", ())
-    assert isinstance(RULE(given), Document | Dropped)
+    assert isinstance(DEFAULT_FILTER(given), Document | Dropped)
 
 
-RULE = rule(default_keywords=True)
+DEFAULT_FILTER = safety_filter(default_keywords=True)

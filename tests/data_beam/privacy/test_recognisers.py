@@ -1,4 +1,4 @@
-"""Personal data: check digits, recognisers on labelled lines, and the rule that replaces them."""
+"""Recognisers of personal data: check digits and labelled lines."""
 
 import itertools
 import random
@@ -6,27 +6,10 @@ import re
 
 import pytest
 
-from data_beam.base.records import Document, Origin, text_sha256
-from data_beam.config import PrivacyConfig
 from data_beam.privacy.card import is_card, luhn
-from data_beam.privacy.filter import PLACEHOLDERS, PrivacyFilter, find
+from data_beam.privacy.filter import find
 from data_beam.privacy.identity import mod11_2
-from maxlm.config.schema import build
-
-
-def document(text: str) -> Document:
-    return Document(Origin("s", "p"), text, "general", "MIT", "", "zh", 0.9, text_sha256(text),
-                    "0" * 64, ("extract:html",))
-
-
-def rule(**fields) -> PrivacyFilter:
-    return PrivacyFilter(build(PrivacyConfig, {"enabled": True, **fields}, "config.privacy"))
-
-
-def redact(text: str, **fields) -> str:
-    outcome = rule(**fields)(document(text))
-    assert isinstance(outcome, Document)
-    return outcome.text
+from data_beam.privacy.spans import Span, without_overlaps
 
 
 def found(text: str, **options) -> list[tuple[str, str]]:
@@ -36,8 +19,8 @@ def found(text: str, **options) -> list[tuple[str, str]]:
 # Check digits.
 
 def test_luhn_exhaustively():
-    """Against its definition on digit strings; the code finds every single wrong digit and every
-    swap of neighbours but 09 and 90, which is what Luhn's patent (US 2950048) promises."""
+    """Compared with the definition. The code detects every wrong digit and every swap of neighbours
+    except 09 and 90, as Luhn's patent (US 2950048) states."""
     valid = set()
     for payload in range(100_000):
         digits = f"{payload:05d}"
@@ -56,7 +39,7 @@ def test_luhn_exhaustively():
 
 
 def test_mod11_2_exhaustively():
-    """Against Horner's scheme of ISO/IEC 7064: P <- 2 (P + digit), the whole being 1 modulo 11."""
+    """Compared with Horner's scheme of ISO/IEC 7064: P <- 2 (P + digit), total 1 modulo 11."""
     rng = random.Random(1)
     for _ in range(30_000):
         digits = "".join(rng.choices("0123456789", k=17))
@@ -72,7 +55,7 @@ def test_mod11_2_exhaustively():
 
 
 def test_published_numbers():
-    # The examples of GB 11643-1999, the second a birth of 1880.
+    # The examples of GB 11643-1999; the second has a birth year of 1880.
     assert mod11_2("11010519491231002X") and mod11_2("11010519491231002x")
     assert mod11_2("440524188001010014") and not mod11_2("440524188001010015")
     assert luhn("79927398713")
@@ -91,7 +74,7 @@ def resident_id(rng: random.Random) -> str:
     return digits + next(c for c in "0123456789X" if mod11_2(digits + c))
 
 
-def test_every_valid_resident_id_is_found_and_no_invalid_one():
+def test_only_valid_resident_ids_are_found():
     rng = random.Random(2)
     for _ in range(2_000):
         number = resident_id(rng)
@@ -117,8 +100,8 @@ def with_check_digit(digits: str) -> str:
 
 @pytest.mark.parametrize("sentence", ["他的号码是{}，已经登记", "see {} for details, please",
                                       "电话：{}；", "call ({})!"])
-def test_numbers_of_every_form_are_found(sentence):
-    """Generated numbers of each kind; every one is found whole and with its kind."""
+def test_generated_items_of_every_format_are_found(sentence):
+    """Every generated item is found completely and with its kind."""
     rng = random.Random(3)
 
     def digits(count: int) -> str:
@@ -141,7 +124,7 @@ def test_numbers_of_every_form_are_found(sentence):
             ("ssn", f"{rng.randint(667, 899)}-{rng.randint(1, 99):02d}-{rng.randint(1, 9999):04d}"),
         ]
         for kind, item in items:
-            if kind == "ssn" and "电话" in sentence:  # seven digits and more after it are a phone's
+            if kind == "ssn" and "电话" in sentence:  # digits after the cue are a telephone number
                 kind = "phone"
             assert found(sentence.format(item)) == [(kind, item)]
 
@@ -224,7 +207,7 @@ def labelled() -> list[tuple[str, set[tuple[int, int, str]]]]:
 
 
 def test_labelled_lines():
-    """51 items of 8 kinds, and lines that look like them, in Chinese and English."""
+    """51 items of 8 kinds, and lines with look-alikes, in Chinese and English."""
     lines = labelled()
     assert len(lines) == 58 and sum(len(spans) for _, spans in lines) == 51
     wrong = []
@@ -248,7 +231,7 @@ def test_labelled_lines():
     "手机1234567部", "手机 1234567 台", "电话1234567户", "电话 1234567 人", "mobile 1234567/km",
     "mobile 3.1415926", "手机 1999.00 2999.00",
 ])
-def test_numbers_after_words_for_telephones_that_are_none(text):
+def test_dates_and_amounts_after_a_telephone_cue_are_not_found(text):
     assert found(text) == []
 
 
@@ -265,7 +248,7 @@ def test_numbers_after_words_for_telephones_that_are_none(text):
     ("手机{}，2020年", "13800138000"), ("电话 2020-12-31 手机{}", "13912345678"),
     ("電話：{}台北", "22345678"), ("香港电话 {}", "2815 1234"), ("电话：{}", "2019 5678"),
 ])
-def test_numbers_after_words_for_telephones(text, number):
+def test_numbers_after_a_telephone_cue_are_found(text, number):
     assert found(text.format(number)) == [("phone", number)]
 
 
@@ -276,7 +259,7 @@ def test_numbers_after_words_for_telephones(text, number):
     ("Tel: 7654321 / 7654322 or 7654323", ["7654321", "7654322", "7654323"]),
     ("传真:2765432\n2766353", ["2765432", "2766353"]),
     ("Tel: (020) 7946 0958, (020) 7946 0959", ["(020) 7946 0958", "(020) 7946 0959"]),
-    ("热线：400-800-1234、62345678", ["62345678"]),  # a company's number does not end the list
+    ("热线：400-800-1234、62345678", ["62345678"]),  # a toll-free number does not end the list
     ("电话：2765432，邮编：100083", ["2765432"]),
     ("电话：2765432、20191231、2766353", ["2765432"]),
     ("Tel: 7654321, 1234567 units", ["7654321"]),
@@ -308,17 +291,32 @@ def test_travel_permits_and_international_domains(text, kind, item):
     "a@张三：你好.com", "转发a@张三 去看baidu.com", "foo@装饰器.py", "RT v@小王.哈哈",
     "x@变量.net(1)",
 ])
-def test_what_looks_like_them(text):
+def test_look_alikes_of_permits_and_domains_are_not_found(text):
     assert found(text) == []
 
 
-def test_the_same_line_glued_between_han_characters():
-    """No recogniser needs a word boundary, which Chinese does not have."""
+def test_items_between_han_characters_are_found():
+    """No recogniser needs word boundaries, which Chinese text does not have."""
     for item, kind in [("a@b.com", "email"), ("13912345678", "phone"), ("010-62345678", "phone"),
                        ("11010519491231002X", "resident_id"), ("4111111111111111", "card"),
                        ("京A12345", "plate"), ("114.114.114.114", "ip"), ("123-45-6789", "ssn"),
                        ("2001:4860:4860::8888", "ip")]:
         text = f"张三的号码是{item}请联系他"
         assert found(text) == [(kind, item)], item
-        full = text.translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
-        assert redact(full) == f"张三的号码是{PLACEHOLDERS[kind]}请联系他", item
+        full_width = item.translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
+        assert found(text.replace(item, full_width)) == [(kind, full_width)], item
+
+
+def test_the_longest_of_overlapping_spans_is_kept():
+    assert found("13912345678@163.com") == [("email", "13912345678@163.com")]
+    rank = {"a": 0, "b": 1}
+    assert without_overlaps([Span(0, 4, "b"), Span(3, 9, "b"), Span(8, 12, "a")], rank) == [
+        Span(3, 9, "b")]
+    assert without_overlaps([Span(0, 4, "b"), Span(0, 4, "a"), Span(4, 5, "b")], rank) == [
+        Span(0, 4, "a"), Span(4, 5, "b")]
+
+
+def test_private_addresses_are_found_only_on_request():
+    text = "router 192.168.1.1, ::1, fe80:0::1, example 2001:db8::1"
+    assert found(text) == []
+    assert [kind for kind, _ in found(text, private_addresses=True)] == ["ip"] * 3
