@@ -1,4 +1,4 @@
-"""Start-up of several processes, one a host, that train as one (`jax.distributed`)."""
+"""Start-up of several processes, one per host, that train one model (`jax.distributed`)."""
 
 import argparse
 import hashlib
@@ -14,7 +14,7 @@ from maxlm.config import ConfigError, RunFailure
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags every multi-process command has."""
+    """Adds the flags that every multi-process command has."""
     group = parser.add_argument_group(
         "several processes",
         "On a TPU pod, GKE or Slurm, --distributed finds the others by itself; elsewhere start one "
@@ -29,13 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def start(arguments: argparse.Namespace) -> None:
-    """Joins the other processes, when the flags say that there are any.
+    """Joins the other processes, if the flags say that there are any.
 
     Raises:
       ConfigError: only some of the three explicit flags are given.
       RunFailure: the address is taken, or there is no cluster to ask.
 
-    Ends the process with status 1 when the others do not come in time.
+    Ends the process with status 1 when the others do not join in time.
     """
     explicit = (arguments.coordinator_address, arguments.num_processes, arguments.process_id)
     if all(flag is None for flag in explicit):
@@ -79,8 +79,8 @@ def _join(timeout: int, address: str | None = None, count: int | None = None,
         timer.cancel()
 
 
-def place() -> tuple[int, int]:
-    """Which process this is, and how many there are; takes hold of no device to find out."""
+def process_index_and_count() -> tuple[int, int]:
+    """Index of this process and number of processes; does not initialise a device."""
     if not jax.distributed.is_initialized():
         return 0, 1
     return jax.process_index(), jax.process_count()
@@ -89,10 +89,10 @@ def place() -> tuple[int, int]:
 def first_problem(problem: str | None) -> str | None:
     """The problem of the first process that has one, on every process; None when none has.
 
-    Every process must call it, and at the same place: a process that stopped alone would leave the
-    others waiting for it.
+    Every process must call it at the same point: a process that stopped alone would leave the
+    others waiting.
     """
-    if place()[1] == 1:
+    if process_index_and_count()[1] == 1:
         return problem
     text = np.zeros(4096, np.uint8)
     found = (problem or "").encode()[:len(text)]
@@ -105,7 +105,7 @@ def first_problem(problem: str | None) -> str | None:
 
 
 def require_same(**texts: str) -> None:
-    """Compares what every process has; a difference would end in a hang or in another result.
+    """Checks that all processes have the same texts; others would cause hangs or wrong results.
 
     Raises:
       ConfigError: names what differs and on which processes; raised on all of them.

@@ -1,4 +1,4 @@
-"""Faults of the machine, told in one line."""
+"""Faults of the machine, reported in one line."""
 
 import contextlib
 import errno
@@ -9,14 +9,14 @@ import jax
 
 from maxlm.config import RunFailure
 
-# No space, over the quota, over the largest file size this process may write.
+# No space left, quota exceeded, file size limit of the process exceeded.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def full_disk(error: BaseException) -> str | None:
-    """The operating system's reason when a write failed for want of space, else None.
+    """The operating system's reason if a write failed because the disk is full, else None.
 
-    Looks through the chain of causes, and at texts, because TensorStore reports no error number.
+    Searches the chain of causes, and the texts, because TensorStore reports no error number.
     """
     seen: BaseException | None = error
     while seen is not None:
@@ -29,7 +29,7 @@ def full_disk(error: BaseException) -> str | None:
 
 @contextlib.contextmanager
 def naming_full_disk(where: object) -> Iterator[None]:
-    """Turns a write that failed for want of space into a RunFailure that names the place."""
+    """Turns a write that failed because the disk is full into a RunFailure that names the file."""
     try:
         yield
     except OSError as error:

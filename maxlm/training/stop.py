@@ -72,7 +72,8 @@ def verify_stop(checkpointer: Checkpointer, step: int, start: int) -> str:
     """
     if step == start:
         return "stopped before a step was done; the same command continues"
-    problem = processes.first_problem(checkpointer.reader.damage(step, *processes.place()))
+    problem = processes.first_problem(
+        checkpointer.reader.damage(step, *processes.process_index_and_count()))
     if problem:
         raise RunFailure(f"stopped after step {step}, but its checkpoint is damaged: {problem}")
     return f"stopped after step {step}, which is saved; the same command continues"
