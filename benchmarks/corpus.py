@@ -102,16 +102,18 @@ def our_filters(texts: list[str], output: Path) -> float:
     """Processor seconds; writes the fate of each document."""
     from data_beam.base.records import Document, Dropped, Origin
     from data_beam.config import FilterConfig
-    from data_beam.filters.rule_sets import make_rule_sets
+    from data_beam.filters import C4Config
+    from data_beam.filters.text_filter import TextFilter
 
-    rules = make_rule_sets(FilterConfig(rules=corpus_recipe.RULES))
+    config = FilterConfig(rules=corpus_recipe.RULES, c4=C4Config(end_marks="paper"))
+    filters = [TextFilter.by_name[name](config) for name in config.rules]
     fates: list[list[str] | None] = []
     start = time.process_time()
     for text in texts:
         outcome: Document | Dropped = Document(
             Origin("documents", ""), text, "", "", "", "en", 1.0, "", "", ())
-        for rule in rules:
-            outcome = rule(outcome)
+        for each in filters:
+            outcome = each(outcome)
             if isinstance(outcome, Dropped):
                 break
         fates.append([outcome.stage, outcome.reason] if isinstance(outcome, Dropped) else None)

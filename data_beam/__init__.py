@@ -6,3 +6,5 @@ import logging
 # but in Dataflow jobs; nothing here reads BigQuery.
 logging.getLogger().addFilter(
     lambda record: not str(record.msg).startswith("apitools not found, and bigquery"))
+
+import data_beam.filters  # noqa: E402, F401 - the filters add their settings to FilterConfig

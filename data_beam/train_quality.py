@@ -33,7 +33,7 @@ import numpy as np
 import scipy.sparse
 
 from data_beam.base import files
-from data_beam.models import examples, folder, ordinal_training
+from data_beam.models import classifier_training, folder
 from data_beam.models.classifier import TASKS, Task
 from data_beam.models.hashed_ngrams import HashedNgrams
 from data_beam.runners.progress import StatusLine
@@ -70,11 +70,9 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
       ConfigError: examples that cannot be used, too few of them, other files in `output`,
         another run writing it, a full disk.
     """
-    from data_beam.models.agreement import agreement  # imports scikit-learn, which takes a second
-
     with output_folder.exclusive(output) as path:
-        found = examples.read(flags["examples"], flags["text_field"], flags["label_field"],
-                              task.highest)
+        found = classifier_training.read_examples(
+            flags["examples"], flags["text_field"], flags["label_field"], task.highest)
         digest = hashlib.sha256(files.read_bytes(flags["examples"])).hexdigest()
         inputs = {**flags, "examples": digest}
         if folder.finished(path, task.kind, inputs) is not None:
@@ -95,14 +93,15 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
         progress = StatusLine(2.0)
         started = time.monotonic()
         ngrams = HashedNgrams(flags["features"], flags["ngrams"])
-        model = ordinal_training.train(
+        model = classifier_training.train(
             _features(ngrams, train.texts, flags["features"], progress), train.labels, flags["l2"],
             lambda iteration, loss: progress(f"iteration {iteration}, loss {loss:.6g}"))
         print(f"trained in {time.monotonic() - started:.1f} s", flush=True)
         scores = np.array([model.score(*ngrams(text)) for text in held_out.texts])
         report = {
             "task": task.name, "labels": counts.tolist(), "trained_on": len(train),
-            "held_out": agreement(held_out.labels, scores, task.highest + 1, flags["threshold"])}
+            "held_out": classifier_training.agreement(
+                held_out.labels, scores, task.highest + 1, flags["threshold"])}
         text = json.dumps(report, indent=1) + "\n"
         with output_folder.naming_full_disk(path, "model"):
             folder.write(

@@ -17,7 +17,7 @@ from data_beam.config import (
     RecipeConfig,
     RepeatedTextConfig,
 )
-from data_beam.config.rule_sets import C4Config
+from data_beam.filters import C4Config
 from data_beam.readers.recipe_inputs import raw_folder
 from maxlm.config.schema import to_config_dict
 

@@ -21,7 +21,7 @@ from data_beam.config import (
     PrivacyConfig,
     RecipeConfig,
 )
-from data_beam.config.rule_sets import C4Config
+from data_beam.filters import C4Config
 from data_beam.readers.recipe_inputs import raw_folder
 from maxlm.config.schema import to_config_dict
 

@@ -40,7 +40,8 @@ def no_folder(path: str) -> str | None:
     if not is_local(path):
         return None
     try:
-        return None if stat.S_ISDIR(os.stat(path).st_mode) else "is not a folder"
+        return None if stat.S_ISDIR(os.stat(path.rstrip("/") or "/").st_mode) else (
+            "is not a folder")
     except (FileNotFoundError, NotADirectoryError):
         return "does not exist"
     except OSError:  # `match` says what

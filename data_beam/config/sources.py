@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from data_beam.config.languages import check_languages
+from data_beam.config.checks import check_languages
 from maxlm.config.schema import ConfigError, setting
 
 FORMATS = ("text", "markdown", "html", "pdf", "epub", "jsonl", "json", "sqlite", "parquet", "warc",

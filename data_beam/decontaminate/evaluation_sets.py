@@ -19,18 +19,24 @@ _MAX_BYTES = 2**31
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """One item of an evaluation set: its texts, one a field (and one an element of a list)."""
+    """One item of an evaluation set.
+
+    Attributes:
+      number: within the set, from 1.
+      texts: one a field (and one an element of a list).
+      fields: the field of each text; "" in a file of format `text`.
+    """
 
     number: int
-    """Within the set, from 1."""
     texts: tuple[str, ...]
+    fields: tuple[str, ...]
 
 
 def paths(config: EvaluationSetConfig, field: str) -> list[str]:
     """The files of a set, sorted.
 
     Raises:
-      ConfigError: there is none; a folder cannot be read; something else than a regular file.
+      ConfigError: there is none; a folder cannot be read; a path is not a regular file.
     """
     root = config.root.rstrip("/\\") + "/"
     try:
@@ -45,7 +51,8 @@ def paths(config: EvaluationSetConfig, field: str) -> list[str]:
         except OSError as error:
             raise ConfigError(f"{field}: cannot read {path!r}: {error.strerror}") from None
         if kind is not None:
-            raise ConfigError(f"{field}: {path!r} is {kind} and no file; narrow the pattern")
+            raise ConfigError(f"{field}: {path!r} is {kind}, not a regular file; narrow "
+                              "the pattern")
     return found
 
 
@@ -72,7 +79,7 @@ def _json(text: str, where: str) -> Any:
 
 
 def _rows(format: str, path: str, where: str) -> Iterator[tuple[str, Any]]:
-    """(place, row) of a file; a row of a text is the text."""
+    """(place, row) of a file; in format `text` a row is the text itself."""
     try:
         data = streams.read_all(path, _MAX_BYTES)
     except streams.DamagedFile as error:
@@ -83,7 +90,7 @@ def _rows(format: str, path: str, where: str) -> Iterator[tuple[str, Any]]:
         try:
             table = pyarrow.parquet.read_table(io.BytesIO(data))
         except Exception as error:
-            raise ConfigError(f"{where}: is no Parquet file: {error}") from None
+            raise ConfigError(f"{where}: is not a Parquet file: {error}") from None
         for number, row in enumerate(table.to_pylist(), 1):
             yield f"{where}, row {number}", row
         return
@@ -134,7 +141,7 @@ def read(config: EvaluationSetConfig, field: str) -> list[Item]:
     for path in paths(config, field):
         for place, row in _rows(config.format, path, f"{field}: {path}"):
             if config.format == "text":
-                texts: tuple[str, ...] = (row,)
+                found = [("", row)]
             elif not isinstance(row, dict):
                 raise ConfigError(f"{place}: must be an object with {', '.join(config.fields)}")
             else:
@@ -142,8 +149,9 @@ def read(config: EvaluationSetConfig, field: str) -> list[Item]:
                     if name not in row:
                         raise ConfigError(f"{place}: has no field {name!r}; "
                                           f"{suggestion(name, [str(key) for key in row])}")
-                texts = tuple(text for name in config.fields for text in _texts(row[name]))
-            items.append(Item(len(items) + 1, texts))
+                found = [(name, text) for name in config.fields for text in _texts(row[name])]
+            items.append(Item(len(items) + 1, tuple(text for _, text in found),
+                              tuple(name for name, _ in found)))
     if not items:
         raise ConfigError(f"{field}: the set {config.name!r} has no item")
     return items

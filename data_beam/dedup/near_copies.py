@@ -181,8 +181,8 @@ class FindBuckets(beam.DoFn):
             self._search.units)
         for unit, places in buckets.by_part(units.astype(np.int64), np.arange(len(found))):
             yield unit, buckets.pack_buckets([found[place] for place in places])
-        for element in _by_shard(np.unique(np.concatenate(found)), self._search.offsets):
-            yield TaggedOutput("nodes", element)
+        for nodes in _by_shard(np.unique(np.concatenate(found)), self._search.offsets):
+            yield TaggedOutput("nodes", nodes)
 
 
 def _by_shard(nodes: np.ndarray, offsets: tuple[int, ...]) -> Iterator[tuple[int, bytes]]:

@@ -26,6 +26,7 @@ import unicodedata
 import numpy as np
 import xxhash
 
+from data_beam.base.characters import HAN_RANGES
 from data_beam.base.hashing import GOLDEN, mix64
 
 _LETTER, _ALONE = 1, 2  # 0 separates
@@ -38,12 +39,9 @@ _NO_SPACES = (
     (0x3041, 0x30FF),    # Hiragana, Katakana
     (0x3105, 0x312F),    # Bopomofo
     (0x31F0, 0x31FF),    # Katakana extensions
-    (0x3400, 0x4DBF),    # Han extension A
-    (0x4E00, 0x9FFF),    # Han
-    (0xF900, 0xFAFF),    # Han, compatibility
     (0xFF66, 0xFF9F),    # half-width Katakana
     (0x1B000, 0x1B16F),  # Kana supplements
-    (0x20000, 0x3FFFF),  # Han extensions B and later
+    *HAN_RANGES,
 )
 _LAST = 0x3FFFF
 """Code points above are private use, variation selectors and unassigned."""

@@ -5,11 +5,10 @@ import logging
 import re
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from resiliparse.extract.html2text import extract_plain_text
 
 from data_beam.config import ExtractConfig
-from data_beam.extract import boilerplate, html_names, marked_up_marks
+from data_beam.extract import boilerplate, html_names, html_tree, marked_up_marks
 from data_beam.extract.errors import ExtractionError
 
 # Noncharacters of Unicode stand around the text of links on its way through the extractor.
@@ -21,14 +20,8 @@ _LINK_IN_CAPITALS = re.compile(_LINK.pattern, re.IGNORECASE)  # a search without
 _LINKED = re.compile(f"{_BEGIN}([^{_END}]+)")
 _BLOCK_END = re.compile(r"\n(?:[ \t]*\n)+")
 
-# Blink (Chromium) opens no element deeper than this; resiliparse's time grows with its square.
-MAX_DEPTH = 512
 # A quarter of a millisecond each, in trafilatura.
 MAX_TRAFILATURA_TAGS = 100_000
-# Elements that have no end tag, or need none and end where the next begins.
-_FLAT = np.array([int.from_bytes(name.encode().ljust(8, b"\0"), "little") for name in (
-    *sorted(html_names.VOID), "p", "li", "td", "th", "tr", "dt", "dd", "option")], np.uint64)
-
 logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # a line for each page without text
 
 
@@ -39,43 +32,6 @@ def _with_marks(page: str) -> str:
     parts = (_LINK_IN_CAPITALS if "<A " in page else _LINK).split(page)
     parts[2::3] = [f"{_BEGIN}{text}{_END}" for text in parts[2::3]]
     return "".join(parts)
-
-
-def _may_be_deep(page: str) -> bool:
-    """False where elements cannot be nested deeper than `MAX_DEPTH`; True for few pages that are
-    not, at a fraction of the cost of `_check_depth`'s counting."""
-    level, step = 0, 4096
-    for begin in range(0, len(page), step):
-        tags = page.count("<", begin, begin + step)
-        if level + tags > MAX_DEPTH:
-            return True
-        level = max(0, level + tags - 2 * page.count("</", begin, begin + step))
-    return False
-
-
-def _check_depth(page: str) -> None:
-    """Refuses a page whose elements are nested deeper than `MAX_DEPTH`.
-
-    Tags are counted, not parsed: each that begins an element goes a level down, each end tag a
-    level up.
-    """
-    if not _may_be_deep(page):
-        return
-    data = np.frombuffer(page.encode("utf-8", "replace") + b" " * 9, np.uint8)
-    at = np.flatnonzero(data[:-9] == ord("<")) + 1
-    is_end = data[at] == ord("/")
-    # The eight bytes behind, zero from the first that is no letter or digit on: [tags, 8] uint8.
-    names = data[(at + is_end)[:, None] + np.arange(8)] | 0x20  # in lower case
-    in_name = (names >= ord("a")) & (names <= ord("z")) | (names >= ord("0")) & (names <= ord("9"))
-    names = np.where(np.logical_and.accumulate(in_name, axis=1), names, 0).astype(np.uint8)
-    is_tag = in_name[:, 0] & ~np.isin(names.view("<u8")[:, 0], _FLAT)
-    steps = np.where(is_tag, np.where(is_end, -1, 1), 0)
-    # An end tag without a beginning goes no higher than the top.
-    level = np.cumsum(steps)
-    depth = int((level - np.minimum.accumulate(np.minimum(level, 0))).max(initial=0))
-    if depth > MAX_DEPTH:
-        raise ExtractionError("nested too deeply", f"{depth} elements in each other, more than "
-                                                   f"{MAX_DEPTH}")
 
 
 def _visible(text: str) -> int:
@@ -104,11 +60,8 @@ def all_text(page: str, skip: Sequence[str] = ()) -> str:
     """All visible text of a page but for the elements that CSS selectors in `skip` name.
 
     Blocks, lists and preformatted text keep their line breaks.
-
-    Raises:
-      ExtractionError: elements nested too deeply.
     """
-    _check_depth(page)
+    page = html_tree.with_parted_cells(html_tree.without_annotations(html_tree.flattened(page)))
     return extract_plain_text(page, preserve_formatting=True, main_content=False,
                               list_bullets=True, alt_texts=False, links=False, form_fields=False,
                               noscript=False, skip_elements=list(skip) or None)
@@ -144,13 +97,31 @@ def _trafilatura(page: str, config: ExtractConfig,
         f"contains(concat(' ', normalize-space(@{attribute}), ' '), ' {name} ')"
         for attribute in ("class", "id") for name in names) + "]"
     try:
-        text = trafilatura.extract(  # which puts marks into order
-            marked_up_marks.apart(page), output_format="txt", include_comments=config.comments,
-            include_tables=True, deduplicate=False, with_metadata=False,
-            prune_xpath=[skip] if names else None)
+        text = trafilatura.extract(
+            _without_lists_in_cells(marked_up_marks.apart(page)), output_format="txt",
+            include_comments=config.comments, include_tables=True, deduplicate=False,
+            with_metadata=False, prune_xpath=[skip] if names else None)
     except (ValueError, RecursionError, AssertionError) as error:
         raise ExtractionError("trafilatura failed", f"{type(error).__name__}: {error}") from error
     return text or "", ("extract:html/trafilatura",)
+
+
+_LIST_TAG = re.compile(r"<(/?)(?:ul|ol|dl|li|dt|dd)\b[^<>]*>", re.IGNORECASE)
+_CELL_TAG = re.compile(r"<(/?)t[dhr]\b[^<>]*>", re.IGNORECASE)
+
+
+def _without_lists_in_cells(page: str) -> str:
+    """The page with the items of lists in table cells as text between spaces: trafilatura 2 loses
+    lists in cells."""
+    tags = list(_CELL_TAG.finditer(page))
+    parts, position = [], 0
+    ends = [*(tag.start() for tag in tags[1:]), len(page)]
+    for tag, end in zip(tags, ends, strict=False):  # without tags there is one end more
+        if tag[1] or tag[0][2] in "rR":
+            continue
+        parts += [page[position:tag.end()], _LIST_TAG.sub(" ", page[tag.end():end])]
+        position = end
+    return "".join([*parts, page[position:]]) if parts else page
 
 
 @functools.lru_cache(1 << 16)
@@ -164,7 +135,10 @@ def _resiliparse_leaves_out(value: str, comments: bool) -> bool:
 
 
 def _known(values: Iterable[str], config: ExtractConfig) -> list[str]:
-    return html_names.known(values, config.advertisement_elements, not config.comments)
+    values = set(values)
+    return [*html_names.known(values, config.advertisement_elements, not config.comments),
+            *(name for name in html_tree.DUPLICATE_MATH
+              if any(name in value.split() for value in values))]
 
 
 def _telling(values: set[str], config: ExtractConfig) -> dict[str, str]:
@@ -206,6 +180,17 @@ def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     return again if len(again[0]) > least else found
 
 
+def _whole_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
+    """All text outside navigation and blocks of links, for a page in which the extractor finds no
+    main content: a list alone, a fragment without `body`."""
+    skip = ["nav", "header", "footer", "aside", "form", "button", "select",
+            *(f"{mark}{name}" for name in _known(html_names.values(page), config)
+              for mark in ".#")]
+    text, _ = _without_menus(all_text(_with_marks(page), skip), config.max_link_density,
+                             config.min_block_links)
+    return text, ("extract:html/all_text",)
+
+
 def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     """The page's main content as plain text: no navigation, advertisements, scripts or comments.
 
@@ -220,10 +205,14 @@ def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
       The text, and the names of what was done.
 
     Raises:
-      ExtractionError: elements nested too deeply, or a page that is too much for trafilatura.
+      ExtractionError: a page that is too much for trafilatura.
     """
-    _check_depth(page)
+    page = html_tree.without_annotations(html_tree.flattened(page))
+    page = (html_tree.with_parted_cells(page) if config.html == "resiliparse"
+            else html_tree.with_math_as_text(page))
     text, transforms = _main_text(page, config)
+    if not text.strip():
+        text, transforms = _whole_text(page, config)
     if config.boilerplate_lines:
         plain = boilerplate.without_markers(text, config.max_boilerplate_characters)
         if plain != text:

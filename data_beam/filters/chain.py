@@ -1,111 +1,109 @@
-"""The rules that judge clean documents, in their order.
-
-A rule looks at one document. It gives it back, with another text or more scores if it likes, or
-says why it is dropped. Rules that compare documents with each other are in `dedup`.
-"""
+"""The filters of a recipe in their order, and what their decisions depend on."""
 
 import hashlib
 from collections.abc import Iterator
-from typing import Protocol
 
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files, user_function
+from data_beam.base.filter import Filter
 from data_beam.base.records import DeadLetter, Document, Dropped
 from data_beam.clean.language import LanguageFilter
 from data_beam.config import RecipeConfig
-from data_beam.decontaminate import evaluation_sets
-from data_beam.decontaminate.filter import DecontaminateFilter
+from data_beam.decontaminate.overlap_filter import DecontaminateFilter
 from data_beam.filters.basic import BasicFilter
 from data_beam.filters.licence import LicenceFilter
-from data_beam.filters.rule_sets import make_rule_sets
-from data_beam.models import loaded_files
+from data_beam.filters.text_filter import TextFilter
 from data_beam.models.classifier import QualityFilter
 from data_beam.models.perplexity import PerplexityFilter
 from data_beam.models.safety import SafetyFilter
 from data_beam.privacy.filter import PrivacyFilter
 from maxlm.config.schema import ConfigError
 
-
-class Rule(Protocol):
-    """One rule, made once a worker: models and tables are loaded when it is constructed."""
-
-    stage: str
-    """Its name, the `stage` of what it drops."""
-
-    def __call__(self, document: Document) -> Document | Dropped:
-        """The document, changed or not, or the reason to drop it. Never raises, whatever the text.
-        """
-        ...
+_BEFORE: tuple[type[Filter], ...] = (BasicFilter, LicenceFilter, LanguageFilter)
+_AFTER: tuple[type[Filter], ...] = (PerplexityFilter, QualityFilter)
+_FOR_AUGMENTED: tuple[type[Filter], ...] = (SafetyFilter, DecontaminateFilter, PrivacyFilter)
 
 
-def make_rules(recipe: RecipeConfig) -> list[Rule]:
-    """The rules that a recipe turns on, in the order in which they are applied.
+def all_filters() -> dict[str, type[Filter]]:
+    """Every filter by its name; those between the first and the last run as `filters.rules` says.
+    """
+    return {each.name: each for each in (
+        *_BEFORE, *TextFilter.by_name.values(), *_AFTER, *_FOR_AUGMENTED)}
+
+
+def sections() -> tuple[str, ...]:
+    """The fields of the recipe with the settings of filters."""
+    return tuple(dict.fromkeys(each.section for each in all_filters().values()))
+
+
+def libraries() -> tuple[str, ...]:
+    """The distributions whose version may change the decision of a filter."""
+    return tuple(dict.fromkeys(
+        library for each in all_filters().values() for library in each.libraries))
+
+
+def _enabled(recipe: RecipeConfig) -> list[type[Filter]]:
+    named = [TextFilter.by_name[name] for name in recipe.filters.rules]
+    return [each for each in (*_BEFORE, *named, *_AFTER, *_FOR_AUGMENTED)
+            if each.is_enabled(getattr(recipe, each.section))]
+
+
+def make_filters(recipe: RecipeConfig) -> list[Filter]:
+    """The filters that a recipe enables, in the order in which they are applied.
 
     Raises:
-      ConfigError: a rule that cannot work: a model that does not exist, a list that is empty.
+      ConfigError: a filter that cannot work: a model that does not exist, an empty list.
     """
-    return [
-        BasicFilter(recipe.filters),
-        *([LicenceFilter(recipe.licence)] if recipe.licence.allow else []),
-        LanguageFilter(recipe.language),
-        *make_rule_sets(recipe.filters),
-        *([PerplexityFilter(recipe.perplexity)] if recipe.perplexity.models else []),
-        *([QualityFilter(recipe.quality)] if recipe.quality.model else []),
-        *make_rules_for_made(recipe),
-    ]
+    return [each(getattr(recipe, each.section)) for each in _enabled(recipe)]
 
 
-def make_rules_for_made(recipe: RecipeConfig) -> list[Rule]:
-    """Of these rules the last ones, which documents made by augmentation must pass too: what must
-    not be in a corpus at all may come from a table of facts, a dictionary or a translator.
+def make_filters_for_augmented(recipe: RecipeConfig) -> list[Filter]:
+    """The last of these filters, which documents made by augmentation must pass too: a table of
+    facts, a dictionary or a translator may bring in what a corpus must not contain.
 
     Raises:
-      ConfigError: as `make_rules`.
+      ConfigError: as `make_filters`.
     """
-    return [
-        *([SafetyFilter(recipe.safety)] if recipe.safety.is_on else []),
-        *([DecontaminateFilter(recipe.decontaminate)] if recipe.decontaminate.sets else []),
-        *([PrivacyFilter(recipe.privacy)] if recipe.privacy.enabled else []),
-    ]
+    return [each(getattr(recipe, each.section)) for each in _enabled(recipe)
+            if each in _FOR_AUGMENTED]
 
 
-def judge(document: Document, rules: list[Rule]
+def judge(document: Document, filters: list[Filter]
           ) -> Iterator[tuple[str, Document | Dropped | DeadLetter]]:
-    """The outcome of each rule by its stage, until one drops the document.
+    """The outcome of each filter by its name, until one drops the document.
 
-    A rule that fails on a document (a user's function may) makes it a dead letter of its stage. A
-    disk that fails is no matter of the document, and is raised.
+    A filter that fails on a document (a user's function may) makes it a dead letter. I/O errors are
+    re-raised.
     """
-    for rule in rules:
+    for each in filters:
         try:
-            outcome: Document | Dropped | DeadLetter = rule(document)
+            outcome: Document | Dropped | DeadLetter = each(document)
         except OSError:
             raise
         except (Exception, SystemExit) as error:  # a library of the user's may call sys.exit
-            outcome = DeadLetter(document.origin, rule.stage, "failed",
+            outcome = DeadLetter(document.origin, each.name, "failed",
                                  f"{type(error).__name__}: {error}")
-        yield rule.stage, outcome
+        yield each.name, outcome
         if not isinstance(outcome, Document):
             return
         document = outcome
 
 
-def model_files(recipe: RecipeConfig) -> dict[str, str]:
-    """SHA-256 of the files that rules load, by path (of the user's function by its name): with
-    others the outcome is another.
+def loaded_files(recipe: RecipeConfig) -> dict[str, str]:
+    """SHA-256 of the files that the enabled filters load by path, and of the modules of the user's
+    functions by their names: with other contents, decisions may change.
 
     Raises:
       ConfigError: one does not exist.
     """
-    # Field of the recipe, path.
-    paths = [*loaded_files.all_paths(recipe), *evaluation_sets.all_paths(recipe.decontaminate)]
     hashes = {}
-    for field, path in paths:
-        if not FileSystems.exists(path):
-            raise ConfigError(f"{field}: {path} does not exist")
-        hashes[path] = hashlib.sha256(files.read_bytes(path)).hexdigest()
-    if recipe.privacy.name_recogniser:
-        name = recipe.privacy.name_recogniser
-        hashes[name] = user_function.module_sha256(name)
+    for each in _enabled(recipe):
+        config = getattr(recipe, each.section)
+        for field, path in each.files(config):
+            if not FileSystems.exists(path):
+                raise ConfigError(f"{field}: {path} does not exist")
+            hashes[path] = hashlib.sha256(files.read_bytes(path)).hexdigest()
+        for function in each.functions(config):
+            hashes[function] = user_function.module_sha256(function)
     return hashes

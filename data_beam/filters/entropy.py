@@ -1,17 +1,19 @@
-"""Entropy of the characters of a text, in bits.
+"""Entropy of the characters of a text, in bits. A filter of our own.
 
-H = -sum p(c) log2 p(c) over the characters without whitespace (Shannon 1948). Low for text that
-repeats a few characters, high for what is random (keys, encoded data, tables of symbols). The
-bounds are our own: outside of the range that documentation, novels and statutes have, with a
-margin (docs/decisions.md). Short texts are not judged: their length bounds their entropy.
+H = -sum p(c) log2 p(c) over the characters without whitespace (Shannon 1948). It is low for text
+that repeats a few characters and high for random text (keys, encoded data, tables of symbols). The
+bounds have a margin around the range of documentation, novels and statutes (docs/decisions.md).
+Short texts are not judged, because their length bounds their entropy.
 """
 
+import dataclasses
 import math
 from collections import Counter
+from collections.abc import Iterator
 
-from data_beam.config.rule_sets import EntropyTable
-from data_beam.filters.table_rule import Failure, TableFilter, measured, over, under
-from data_beam.filters.views import View
+from data_beam.config.checks import check_idle, check_order
+from data_beam.filters.text_filter import Failure, TextFilter, View, above, below, share
+from maxlm.config.schema import setting
 
 
 def entropy(text: str) -> float:
@@ -20,17 +22,37 @@ def entropy(text: str) -> float:
     return -sum(count / total * math.log2(count / total) for count in Counter(text).values()) + 0.0
 
 
-class EntropyFilter(TableFilter):
+@dataclasses.dataclass(frozen=True)
+class EntropyThresholds:
+    """Bounds of the entropy of characters, for one language."""
+
+    min_bits: float | None = share(3.0, "bits per character, at least")
+    max_bits: float | None = share(6.5, "bits per character, at most")
+    min_characters: int = setting(200, "shorter texts are not judged", minimum=1)
+
+    def check(self, path: str) -> None:
+        check_order(self, path, "bits")
+        if self.min_bits is None and self.max_bits is None:
+            check_idle(self, path, f"{path}.min_bits and max_bits are None", "set one",
+                       only=("min_characters",))
+
+
+@dataclasses.dataclass(frozen=True)
+class EntropyConfig:
+    """Entropy of the distribution of characters without whitespace."""
+
+    en: EntropyThresholds = setting(EntropyThresholds(), "English")
+    zh: EntropyThresholds = setting(EntropyThresholds(min_bits=4.0, max_bits=10.5), "Chinese")
+
+
+class EntropyFilter(TextFilter):
     """See the module."""
 
-    stage = "entropy"
+    name = "entropy"
+    settings = EntropyConfig
 
-    def judge(self, view: View, table: EntropyTable) -> Failure | None:
-        if len(view.squeezed) < table.min_characters:
-            return None
-        bits = entropy(view.squeezed)
-        if under(bits, table.min_bits):
-            return "low entropy", measured(bits, table.min_bits)
-        if over(bits, table.max_bits):
-            return "high entropy", measured(bits, table.max_bits)
-        return None
+    def failures(self, view: View, limits: EntropyThresholds) -> Iterator[Failure | None]:
+        if len(view.squeezed) >= limits.min_characters:
+            bits = entropy(view.squeezed)
+            yield below("low entropy", bits, limits.min_bits)
+            yield above("high entropy", bits, limits.max_bits)

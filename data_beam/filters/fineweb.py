@@ -1,66 +1,104 @@
-"""FineWeb's own rules.
+"""FineWeb's own filter.
 
 Sources: datatrove 0.10 (`FineWebQualityFilter`), with which FineWeb was made; the paper, Penedo et
-al. 2024 (arXiv 2406.17557, section 3.6), which has other numbers (`preset`); in Chinese FineWeb-2's
-`cmn_Hani.yml` and its pipeline. A document is dropped for
-
-| reason | datatrove | paper | Chinese |
-|---|---|---|---|
-| few lines end with a mark (share) | < 0.12 | <= 0.12 | < 0.106 |
-| short lines (share) | > 0.67 | >= 0.67 | off |
-| what line is short (characters) | <= 30 | < 30 | |
-| duplicate line characters (over those of the text without line feeds) | > 0.01 | >= 0.1 | > 0.1 |
-| newlines (line feeds per word and mark) | > 0.3 | off | > 0.178 |
+al. 2024 (arXiv 2406.17557, section 3.6), which has other numbers (`preset`); for Chinese
+FineWeb-2's `cmn_Hani.yml` and its pipeline.
 
 Lines without a visible character do not count. Terminal punctuation is that of any script; in
-Chinese also a closing quote, … and ；, which FineWeb-2 does not take for an end.
+Chinese also a closing quote, … and ；, which FineWeb-2 does not count as an end.
 
-FineWeb runs it after `c4` with `require_end_mark=False`; FineWeb-2 leaves `c4` out.
+FineWeb runs it after `c4` with `require_end_mark=False`; FineWeb-2 does not use `c4`.
 """
 
+import dataclasses
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from data_beam.config.rule_sets import FineWebTable
-from data_beam.filters.marks import LINE_ENDS
-from data_beam.filters.table_rule import Failure, TableFilter, measured
-from data_beam.filters.views import View, excerpt, seen_before
+from data_beam.config.checks import check_idle
+from data_beam.filters.basic import short_lines
+from data_beam.filters.segmentation import LINE_ENDS
+from data_beam.filters.text_filter import (
+    Failure,
+    TextFilter,
+    View,
+    check_off,
+    failure,
+    seen_before,
+    share,
+)
+from maxlm.config.schema import setting
 
 
-class FineWebFilter(TableFilter):
-    """See the module."""
+@dataclasses.dataclass(frozen=True)
+class FineWebThresholds:
+    """FineWeb's own rules for one language."""
 
-    stage = "fineweb"
+    min_end_mark_lines: float | None = share(
+        0.12, "share of lines that end with terminal punctuation, at least")
+    short_line_length: int = setting(30, "lines up to this many characters are short", minimum=1)
+    max_short_lines: float | None = share(0.67, "share of short lines")
+    max_duplicate_line_characters: float | None = share(
+        0.01, "share of characters, line feeds not counted, in lines seen before")
+    max_newlines_per_word: float | None = share(
+        0.3, "line feeds per word or punctuation mark")
 
-    def tables(self) -> Mapping[str, FineWebTable]:
-        paper = self.config.preset == "paper"
-        return {"en": self.config.paper if paper else self.config.en, "zh": self.config.zh}
 
-    def judge(self, view: View, table: FineWebTable) -> Failure | None:
+@dataclasses.dataclass(frozen=True)
+class FineWebConfig:
+    """FineWeb's own rules (Penedo et al. 2024; Chinese as in FineWeb-2)."""
+
+    preset: str = setting(
+        "datatrove", "whose rules for English: datatrove (section en) or the paper (section paper: "
+        "what is at a threshold is dropped too, and a line of short_line_length is not short)",
+        choices=("datatrove", "paper"))
+    en: FineWebThresholds = setting(FineWebThresholds(), "English, as datatrove has it")
+    paper: FineWebThresholds = setting(FineWebThresholds(
+        max_duplicate_line_characters=0.1, max_newlines_per_word=None),
+        "English, as the paper has it")
+    zh: FineWebThresholds = setting(FineWebThresholds(
+        min_end_mark_lines=0.106, max_short_lines=None, max_duplicate_line_characters=0.1,
+        max_newlines_per_word=0.178), "Chinese")
+
+    def check(self, path: str) -> None:
+        check_off(self, path, "max_short_lines", None, "short_line_length")
+        unused = {"datatrove": "paper", "paper": "en"}[self.preset]
+        check_idle(getattr(self, unused), f"{path}.{unused}", f"{path}.preset is {self.preset!r}",
+                   "set that", default=getattr(FineWebConfig(), unused))
+
+
+class FineWebFilter(TextFilter):
+    """Drops lists and menus: few lines that end with a mark, short lines, many line feeds."""
+
+    name = "fineweb"
+    settings = FineWebConfig
+    highlights = (("short lines", short_lines),)
+
+    def thresholds(self) -> Mapping[str, FineWebThresholds]:
+        paper = self._config.preset == "paper"
+        return {"en": self._config.paper if paper else self._config.en, "zh": self._config.zh}
+
+    def failures(self, view: View, limits: FineWebThresholds) -> Iterator[Failure | None]:
         lines = view.lines
         if not lines:
-            return "empty", ""
-        as_paper = self.config.preset == "paper" and view.table == "en"
-        past = operator.ge if as_paper else operator.gt
+            yield "empty", ""
+            return
+        as_paper = self._config.preset == "paper" and view.language == "en"
+        beyond = operator.ge if as_paper else operator.gt
+        longest_short = limits.short_line_length - as_paper
 
-        def over(value: float, limit: float | None) -> bool:
-            return limit is not None and past(value, limit)
+        def over(reason: str, value: float, limit: float | None, sample: str | None = None
+                 ) -> Failure | None:
+            return failure(reason, value, limit, sample) if (
+                limit is not None and beyond(value, limit)) else None
 
-        ends = LINE_ENDS[view.table]
-        share = sum(line.endswith(ends) for line in lines) / len(lines)
-        least = table.min_end_mark_lines
-        if least is not None and past(least, share):
-            return "few lines end with a mark", measured(share, least)
-        longest_short = table.short_line_length - as_paper
-        share = sum(len(line) <= longest_short for line in lines) / len(lines)
-        if over(share, table.max_short_lines):
-            return "short lines", measured(share, table.max_short_lines)
+        ended = sum(line.endswith(LINE_ENDS[view.language]) for line in lines) / len(lines)
+        least = limits.min_end_mark_lines
+        if least is not None and beyond(least, ended):
+            yield failure("few lines end with a mark", ended, least)
+        yield over("short lines", sum(len(line) <= longest_short for line in lines) / len(lines),
+                   limits.max_short_lines)
         _, characters, longest = seen_before(lines)
-        share = characters / (len(view.text) - view.text.count("\n"))
-        if over(share, table.max_duplicate_line_characters):
-            return "duplicate line characters", \
-                f"{measured(share, table.max_duplicate_line_characters)} {excerpt(longest)}"
-        newlines = view.text.count("\n") / max(len(view.words), 1)
-        if over(newlines, table.max_newlines_per_word):
-            return "newlines", measured(newlines, table.max_newlines_per_word)
-        return None
+        line_feeds = view.text.count("\n")
+        yield over("duplicate line characters", characters / (len(view.text) - line_feeds),
+                   limits.max_duplicate_line_characters, longest)
+        yield over("newlines", line_feeds / max(len(view.words), 1), limits.max_newlines_per_word)

@@ -1,12 +1,210 @@
-"""Only documents under a licence that the recipe allows."""
+"""Licences: their SPDX names from the spellings that sources use, and the filter by an allow-list.
+"""
 
+import functools
 import re
 from typing import Any
 
+from license_expression import ExpressionError, ExpressionParseError, get_spdx_licensing
+
+from data_beam.base.characters import fold_width
+from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
-from data_beam.config.licence import LicenceConfig
-from data_beam.filters import spdx
+from data_beam.config import LicenceConfig
 from maxlm.config.schema import ConfigError, suggestion
+
+# Spellings without a rule, in lower case with single spaces. Not here: "BSD", which does not
+# say which of several licences is meant.
+_SPELLINGS = {
+    "apache license": "Apache-2.0",
+    "apache software license": "Apache-2.0",
+    "mit license": "MIT",
+    "the mit license": "MIT",
+    "the mit license (mit)": "MIT",
+    "expat": "MIT",
+    "isc license": "ISC",
+    "isc license (iscl)": "ISC",
+    "the unlicense": "Unlicense",
+    "the unlicense (unlicense)": "Unlicense",
+    "new bsd license": "BSD-3-Clause",
+    "modified bsd license": "BSD-3-Clause",
+    "simplified bsd license": "BSD-2-Clause",
+    "python software foundation license": "PSF-2.0",
+    "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
+    "木兰宽松许可证 第2版": "MulanPSL-2.0",
+    "木兰宽松许可证 第二版": "MulanPSL-2.0",
+    "麻省理工学院许可证": "MIT",
+}
+_NUMBERED = (  # name, then a version with or without its .0
+    (re.compile(r"(?:the )?(?:apache|asl)(?: software)?(?: licen[cs]e)?,?[ -]*(?:version|v)?[ .-]*"
+                r"(1\.0|1\.1|2(?:\.0)?)"), "Apache-"),
+    (re.compile(r"(?:mozilla public licen[cs]e|mpl),?[ -]*(?:version|v)?[ .-]*(1\.0|1\.1|2(?:\.0)?)"
+                ), "MPL-"),
+    (re.compile(r"(?:mulan psl|mulanpsl|木兰宽松许可证),?[ -]*(?:version|v)?[ .-]*(1|2)(?:\.0)?"),
+     "MulanPSL-"),
+)
+_BSD = re.compile(r"(?:the )?(?:bsd[ -]([023])[ -]clause|([023])[ -]clause bsd)(?: licen[cs]e)?")
+_GNU = re.compile(
+    r"(?:the )?(?:gnu )?(?:(lesser|library|affero) )?(?:general public licen[cs]e|([la]?gpl)),?"
+    r"[ -]*(?:version|v)?[ .-]*([123](?:\.[013])?)( or (?:\(at your option\) )?(?:any )?later"
+    r"(?: version)?|\+|-or-later)?(?:[ -]only)?")
+_GNU_NAMES = {"lesser": "LGPL", "library": "LGPL", "affero": "AGPL", None: "GPL"}
+
+# `Apache-2.0+`: this version or a later one (SPDX 2.3, annex D).
+_OR_LATER = re.compile(r"([a-z0-9][a-z0-9.-]*)\+(?=[\s()]|$)", re.IGNORECASE)
+
+_MAX_CHARACTERS = 500
+"""The name of a licence, or an expression, is shorter; a longer text is the licence itself."""
+
+_CC_URL = re.compile(r"(?:https?://)?(?:www\.)?creativecommons\.org/"
+                     r"(?:licenses/([a-z-]+)/([0-9.]+)|publicdomain/(zero|mark)/1\.0).*")
+_CC = re.compile(r"(?:cc|creative commons)[ :-]*((?:by|nc|nd|sa)(?:[ -]+(?:by|nc|nd|sa))*)"
+                 r"[ -]*v?\.?([1-4](?:\.[05])?)?(?: (?:international|unported|generic))?"
+                 r"(?: licen[cs]e)?")
+_CC_WORDS = re.compile(
+    r"(?:creative commons )?attribution((?:[ -]*(?:non-?commercial|share-?alike|no-?deriv\w*))*)"
+    r"[ -]*v?\.?([1-4](?:\.[05])?)?(?: (?:international|unported|generic))?(?: licen[cs]e)?"
+    r"(?: \(cc[a-z0-9. -]*\))?")
+_CC_CHINESE = re.compile(
+    r"(?:知识共享|知識共享|cc|创作共用)?[ 《]*(?:署名|姓名標示)"
+    r"((?:[ \-－—–]*(?:非商业性使用|非商业性|非商业|非商業性|相同方式共享|相同方式分享"
+    r"|禁止演绎|禁止改作))*)[ 》]*([1-4](?:\.[05])?)?[ ]*(?:国际|國際|中国大陆|本地化)*"
+    r"(?:版|许可协议|公共许可协议|授权)*")
+_CC_ZERO = re.compile(r"(?:cc[ -]?(?:0|zero)|creative commons (?:zero|0)|知识共享 ?(?:零|0))"
+                      r"(?:[ -]*v?1(?:\.0)?)?(?: universal)?(?: licen[cs]e)?(?: public domain "
+                      r"dedication)?")
+
+
+def _version(number: str | None) -> str:
+    return "" if number is None else number if "." in number else f"{number}.0"
+
+
+def _creative_commons(parts: str, version: str | None) -> str:
+    """`CC-BY-NC-SA-4.0` of the parts in any order; without a version the name of the family."""
+    ordered = [part for part in ("by", "nc", "nd", "sa") if part in parts]
+    return "-".join(["CC", *(part.upper() for part in ordered), _version(version)]).rstrip("-")
+
+
+def _by_rule(text: str) -> str | None:
+    match = _CC_URL.fullmatch(text)
+    if match:
+        if match[3]:
+            return "CC0-1.0" if match[3] == "zero" else None
+        return _creative_commons(match[1], match[2])
+    if _CC_ZERO.fullmatch(text):
+        return "CC0-1.0"
+    match = _CC.fullmatch(text)
+    if match and "by" in match[1]:
+        return _creative_commons(match[1], match[2])
+    match = _CC_WORDS.fullmatch(text)
+    if match:
+        words = re.sub("[ -]", "", match[1])
+        parts = "by" + ("nc" if "noncommercial" in words else "") + (
+            "sa" if "sharealike" in words else "") + ("nd" if "noderiv" in words else "")
+        return _creative_commons(parts, match[2])
+    match = _CC_CHINESE.fullmatch(text)
+    if match:
+        parts = "by" + ("nc" if "非商" in match[1] else "") + (
+            "sa" if "相同" in match[1] else "") + ("nd" if "禁止" in match[1] else "")
+        return _creative_commons(parts, match[2])
+    for pattern, name in _NUMBERED:
+        match = pattern.fullmatch(text)
+        if match:
+            return name + _version(match[1])
+    match = _BSD.fullmatch(text)
+    if match:
+        clauses = match[1] or match[2]
+        return "0BSD" if clauses == "0" else f"BSD-{clauses}-Clause"
+    match = _GNU.fullmatch(text)
+    if match:
+        name = match[2].upper() if match[2] else _GNU_NAMES[match[1]]
+        return f"{name}-{_version(match[3])}-{'or-later' if match[4] else 'only'}"
+    return None
+
+
+@functools.cache
+def licensing() -> Any:
+    """The parser of SPDX expressions with all licences that SPDX lists."""
+    return get_spdx_licensing()
+
+
+@functools.cache
+def identifiers() -> dict[str, str]:
+    """SPDX licence identifiers by their lower-case form. Exceptions are not among them."""
+    symbols = licensing().known_symbols
+    return {key.lower(): key for key, symbol in symbols.items()
+            if not key.startswith("LicenseRef-") and not symbol.is_exception}
+
+
+@functools.cache
+def families() -> dict[str, str]:
+    """Identifiers without their version (`CC-BY` of `CC-BY-4.0`) by their lower-case form."""
+    found = {}
+    for name in identifiers().values():
+        match = re.fullmatch(r"(.+?)-[0-9]+(?:\.[0-9]+)*", name)
+        if match and match[1].lower() not in identifiers():
+            found[match[1].lower()] = match[1]
+    return found
+
+
+def family_of(name: str) -> str:
+    """`CC-BY` for `CC-BY-4.0`. `MIT-0` is its own: `MIT` is a licence and no family."""
+    base = re.sub(r"-[0-9]+(?:\.[0-9]+)*$", "", name)
+    return base if base.lower() in families() else name
+
+
+def _without_or_later(match: re.Match[str]) -> str:
+    """An identifier without its `+`. Not `GPL-2.0+` and its like, which have names of their own."""
+    return identifiers().get(match[1].lower(), match[0])
+
+
+def _is_reference(symbol: Any) -> bool:
+    """Whether a licence is one that SPDX does not list: `LicenseRef-x`, `DocumentRef-y:...`."""
+    return str(symbol.key).startswith(("LicenseRef-", "DocumentRef-"))
+
+
+def _without_references(tree: Any) -> Any | None:
+    """What a text may be taken under of what SPDX lists: of `A OR LicenseRef-x` it is `A`."""
+    if not getattr(tree, "args", ()):
+        symbols = licensing().license_symbols(tree)
+        return None if any(map(_is_reference, symbols)) else tree
+    parts = [_without_references(part) for part in tree.args]
+    known = [part for part in parts if part is not None]
+    if not known or (len(known) < len(parts) and tree.operator.strip().upper() == "AND"):
+        return None
+    return known[0] if len(known) == 1 else type(tree)(*known)
+
+
+@functools.lru_cache(maxsize=10_000)
+def parse(text: str) -> Any | None:
+    """An SPDX expression from what a source calls its licence.
+
+    Args:
+      text: an identifier in any case, an expression with AND, OR, WITH, or one of the usual
+        spellings of Apache, BSD, Creative Commons (in Chinese too), GNU, MIT, Mozilla and Mulan
+        licences, or the address of a Creative Commons licence.
+
+    `Apache-2.0+` is `Apache-2.0`, which who takes the text may choose.
+
+    Returns:
+      A tree of `license_expression`, the name of a family as a text (`CC-BY`: the version is not
+      said), or None when it is not known what is meant.
+    """
+    plain = " ".join(fold_width(text).split())
+    if len(plain) > _MAX_CHARACTERS:
+        return None
+    lower = plain.lower().rstrip(".")
+    name = _SPELLINGS.get(lower) or _by_rule(lower) or _by_rule(lower.removesuffix("+")) or lower
+    if name.lower() in families():
+        return families()[name.lower()]
+    expression = identifiers().get(name.lower()) or _OR_LATER.sub(_without_or_later, plain)
+    try:
+        tree = licensing().parse(expression, strict=True)
+    except (ExpressionError, ExpressionParseError):
+        return None
+    if tree is None or not all(map(_is_reference, licensing().unknown_license_symbols(tree))):
+        return None
+    return _without_references(tree)
 
 
 class Allowed:
@@ -24,8 +222,8 @@ class Allowed:
         self._names: set[str] = set()
         for index, name in enumerate(names):
             plain = " ".join(name.split())
-            known = spdx.identifiers().get(plain.lower()) or spdx.families().get(plain.lower())
-            tree = None if known else spdx.parse(plain)
+            known = identifiers().get(plain.lower()) or families().get(plain.lower())
+            tree = None if known else parse(plain)
             if known is None and " with " in plain.lower() and tree is not None:
                 known = tree.render()
             if known is None:
@@ -34,16 +232,16 @@ class Allowed:
                     if re.search(" (?:and|or) ", str(tree), re.IGNORECASE):
                         hint = "list each licence by itself"
                 else:
-                    hint = suggestion(plain, [*spdx.identifiers().values(),
-                                              *spdx.families().values()])
+                    hint = suggestion(plain, [*identifiers().values(),
+                                              *families().values()])
                     hint = hint if hint.startswith("did you") else "see https://spdx.org/licenses"
                 raise ConfigError(f"{field}[{index}]: {name!r} is no SPDX identifier; {hint}")
             # `GPL-2.0+` and other old identifiers are written as SPDX writes them today.
-            today: Any = spdx.parse(known)
+            today: Any = parse(known)
             self._names.add(today if isinstance(today, str) else today.render())
 
     def __call__(self, licence: Any) -> bool:
-        """Whether a licence (from `spdx.parse`) lets a document stay.
+        """Whether a licence (from `parse`) lets a document stay.
 
         Of `A OR B` one must be allowed, of `A AND B` both. An exception only grants more, so `A
         WITH E` is allowed where `A` is.
@@ -54,29 +252,36 @@ class Allowed:
             return licence.render() in self._names or self(licence.license_symbol)
         if not hasattr(licence, "args") or not licence.args:
             name = licence.render()
-            return name in self._names or spdx.family_of(name) in self._names
+            return name in self._names or family_of(name) in self._names
         every = licence.operator.strip().upper() == "AND"
         return (all if every else any)(self(part) for part in licence.args)
 
 
-class LicenceFilter:
-    """Drops what is not allowed; what is unknown is kept, dropped or set aside by the recipe."""
+class LicenceFilter(Filter):
+    """Drops documents whose licence is not allowed, and by choice those whose licence is unknown.
+    """
 
-    stage = "licence"
+    name = "licence"
+    section = "licence"
+    libraries = ("license-expression",)
+
+    @classmethod
+    def is_enabled(cls, config: LicenceConfig) -> bool:
+        return bool(config.allow)
 
     def __init__(self, config: LicenceConfig):
-        self._config = config
+        super().__init__(config)
         self._allowed = Allowed(config.allow, "config.licence.allow")
 
     def __call__(self, document: Document) -> Document | Dropped:
-        licence = spdx.parse(document.licence)
+        licence = parse(document.licence)
         said = repr(document.licence[:80])
         if licence is None:
             if self._config.unknown == "keep":
                 return document
             reason = {"drop": "licence unknown",
                       "quarantine": "licence quarantined"}[self._config.unknown]
-            return Dropped(document.origin, self.stage, reason, said)
+            return Dropped(document.origin, self.name, reason, said)
         if self._allowed(licence):
             return document
-        return Dropped(document.origin, self.stage, "licence not allowed", said)
+        return Dropped(document.origin, self.name, "licence not allowed", said)

@@ -1,39 +1,40 @@
 """The same long sentence again and again through a long document.
 
-A scraped novel that ends each chapter with the same advertisement, or with
-欲知后事如何，且听下回分解, escapes rules on shares: 20 sentences are nothing in a book. A rule of
-our own: a sentence of at least `min_characters` (whitespace and marks at its ends left out) that
-comes back `min_copies` times, each at least `min_distance` characters after the last one counted,
-and evenly: no stretch of the text without it, from its start to its end, is longer than `max_gap`
-times the mean. So the refrain of a song, whose copies stand close together in a short text, the
-numbers of a statute's articles (第…条) and a bare 且听下回分解, which are short, and a clause that
-some chapters of a code repeat, stay. Thresholds were set on real books, manuals and statutes
+A scraped novel may end each chapter with the same advertisement, or with
+欲知后事如何，且听下回分解. Filters on shares miss it: 20 sentences are a tiny share of a book. This
+filter of our own finds a sentence of at least `min_characters` (without whitespace and without
+marks at its ends) that occurs `min_copies` times, each at least `min_distance` characters after the
+last one counted, and evenly: no stretch of the text without it is longer than `max_gap` times the
+mean. The following are kept: the refrain of a song, whose copies are close together in a short
+text; the numbers of a statute's articles (第…条) and a bare 且听下回分解, which are short; a clause
+that some chapters of a code repeat. Thresholds were set on real books, manuals and statutes
 (docs/decisions.md).
 
-`action` says what follows: the document is dropped, or the copies after the first are removed from
-its text (recorded as `repeated_sentences:removed`).
+`action` chooses whether the document is dropped, or the copies after the first are removed from its
+text (recorded as `repeated_sentences:removed`).
 """
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
 from data_beam.base.records import Document
-from data_beam.config.rule_sets import RepeatedSentencesTable
-from data_beam.filters.table_rule import Failure, TableFilter
-from data_beam.filters.views import View, excerpt
+from data_beam.filters.text_filter import Failure, TextFilter, View, excerpt
+from maxlm.config.schema import setting
 
 _MARKS = "。！？!?.…"
 _OPENING = "“‘「『(（【［\\["
 _CLOSING = "”’」』\"')）】］\\]"
-_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # kana, Han
+_UNSPACED = HIRAGANA_KATAKANA + HAN
 _NAME = "a-z0-9ａ-ｚ０-９"
-# Marks inside addresses and numbers end nothing (www.example.com, $0.00, read?id=3, and
-# www。example。com, by which advertisements escape filters). So a full stop ends a sentence before
-# whitespace, quotes, brackets, dashes and the end; without a space between only from Han or a
-# closing mark to Han (走了.她来, but not www.笔趣阁.com or com.谢谢), and from a word to a
-# capitalised one that no further part of an address follows (end.The next, not www.Example.com).
-# The pattern begins with a class and looks back at what it took: `re` finds such places fast.
+# Marks inside addresses and numbers do not end a sentence (www.example.com, $0.00, read?id=3, and
+# www。example。com, by which advertisements evade filters). So a full stop ends a sentence before
+# whitespace, quotes, brackets, dashes and the end of the text. Without a space after it, it does so
+# only from Han or a closing mark to Han (走了.她来, but not www.笔趣阁.com or com.谢谢), and from a
+# word to a capitalised one that is not part of an address (end.The next, not www.Example.com).
+# The pattern begins with a class and looks back at it, because `re` finds such places fast.
 _END = re.compile(
     rf"""[\n{_MARKS}](?: (?<=\n) | (?: (?<=[{_MARKS}])[{_MARKS}]+ | (?<=[！？!…])
         | (?<=。)(?: (?<![{_NAME}]。) | (?![{_NAME}]) )
@@ -45,31 +46,56 @@ _EDGE = f"{_MARKS}{_OPENING}{_CLOSING} \t\u3000\n".replace("\\", "")
 _BEFORE = re.compile(rf"[{_MARKS}{_OPENING}{_CLOSING} \t\u3000]*")
 
 
-class RepeatedSentencesFilter(TableFilter):
+@dataclasses.dataclass(frozen=True)
+class RepeatedSentencesThresholds:
+    """A long sentence that comes back through a long document, for one language."""
+
+    min_characters: int = setting(
+        40, "shorter sentences may be repeated, counted without whitespace", minimum=1)
+    min_copies: int = setting(20, "copies that are too many", minimum=2)
+    min_distance: int = setting(
+        1000, "characters between two copies; closer ones (a chorus, a list) count once", minimum=0)
+    max_gap: float = setting(
+        3.0, "longest stretch without the sentence, in units of the mean; longer, and it does not "
+        "run through the whole text", minimum=1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class RepeatedSentencesConfig:
+    """The same sentence at the end of every chapter."""
+
+    action: str = setting(
+        "drop", "drop the document, or remove the copies after the first from its text",
+        choices=("drop", "remove"))
+    en: RepeatedSentencesThresholds = setting(RepeatedSentencesThresholds(), "English")
+    zh: RepeatedSentencesThresholds = setting(
+        RepeatedSentencesThresholds(min_characters=10, min_distance=300), "Chinese")
+
+
+class RepeatedSentencesFilter(TextFilter):
     """See the module."""
 
-    stage = "repeated_sentences"
+    name = "repeated_sentences"
+    settings = RepeatedSentencesConfig
 
-    def judge(self, view: View, table: RepeatedSentencesTable) -> Failure | None:
-        guilty = _guilty(view.text, table)
-        if not guilty:
-            return None
-        worst = max(guilty, key=lambda sentence: (guilty[sentence], sentence))
-        return "repeated sentence", f"{guilty[worst]} copies, limit {table.min_copies} " \
-                                    f"{excerpt(worst)}"
-
-    def apply(self, document: Document, view: View, table: RepeatedSentencesTable
+    def judge(self, document: Document, view: View, limits: RepeatedSentencesThresholds
               ) -> Document | Failure:
-        failure = self.judge(view, table)
-        if failure is None or self.config.action == "drop":
-            return failure or document
-        text = _without_copies(view.text, set(_guilty(view.text, table)))
-        return document.with_text(text, "repeated_sentences:removed")
+        repeated = _repeated(view.text, limits)
+        if not repeated:
+            return document
+        if self._config.action == "remove":
+            return document.with_text(_without_copies(document.text, view.text, set(repeated)),
+                                      "repeated_sentences:removed")
+        worst = max(repeated, key=lambda sentence: (repeated[sentence], sentence))
+        return "repeated sentence", f"{repeated[worst]} copies, limit {limits.min_copies} " \
+                                    f"{excerpt(worst)}"
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each sentence, with the marks and quotes that close it; a line end closes
-    one too. Marks before its first word (…and so on) are part of it. Together they are the text."""
+    """Start and end of each sentence with its closing marks and quotes; a line end closes one too.
+
+    Marks before its first word (…and so on) are part of it. Together the sentences are the text.
+    """
     start = 0
     first = _word(text, start)
     for end in _END.finditer(text):
@@ -88,39 +114,45 @@ def _word(text: str, start: int) -> int:
     return match.end() if match else start
 
 
-def _guilty(text: str, table: RepeatedSentencesTable) -> dict[str, int]:
-    """The sentences that come back too often, and how often each does."""
-    if len(text) < (table.min_copies - 1) * table.min_distance:
+def _repeated(text: str, limits: RepeatedSentencesThresholds) -> dict[str, int]:
+    """The sentences that occur too often, and how often each does."""
+    if len(text) < (limits.min_copies - 1) * limits.min_distance:
         return {}
     starts: dict[str, list[int]] = {}
     for start, end in _sentences(text):
-        if end - start < table.min_characters:
+        if end - start < limits.min_characters:
             continue
         before = starts.setdefault(text[start:end].strip(_EDGE), [])
-        if not before or start - before[-1] >= table.min_distance:
+        if not before or start - before[-1] >= limits.min_distance:
             before.append(start)
-    guilty: dict[str, int] = {}
+    repeated: dict[str, int] = {}
     for sentence, places in starts.items():
-        if (len(places) < table.min_copies
-                or len("".join(sentence.split())) < table.min_characters):
+        if (len(places) < limits.min_copies
+                or len("".join(sentence.split())) < limits.min_characters):
             continue
         longest = max(end - start for start, end in pairwise([0, *places, len(text)]))
-        if longest <= table.max_gap * len(text) / (len(places) + 1):
-            guilty[sentence] = len(places)
-    return guilty
+        if longest <= limits.max_gap * len(text) / (len(places) + 1):
+            repeated[sentence] = len(places)
+    return repeated
 
 
-def _without_copies(text: str, guilty: set[str]) -> str:
-    """The text with only the first copy of each of these sentences; lines left empty go too."""
+def _without_copies(original: str, text: str, repeated: set[str]) -> str:
+    """A text with only the first copy of each of these sentences; lines left empty go too.
+
+    Args:
+      original: the text.
+      text: its view, in which sentences are compared; positions are the same.
+      repeated: the sentences, as in `text`.
+    """
     seen: set[str] = set()
     pieces: list[str] = []
-    empty, taken = True, False  # of the line so far: nothing is left of it; something was removed
+    empty, taken = True, False  # nothing is left of the line so far; something was removed from it
     for start, end in _sentences(text):
         sentence = text[start:end].strip(_EDGE)
-        copy = sentence in guilty and sentence in seen
-        if sentence in guilty:
+        copy = sentence in repeated and sentence in seen
+        if sentence in repeated:
             seen.add(sentence)
-        piece = text[start:end]
+        piece = original[start:end]
         if copy:
             taken = True
             piece = "\n" if piece.endswith("\n") else ""

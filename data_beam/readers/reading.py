@@ -104,8 +104,8 @@ class Reading:
                 elif key == "text":
                     return self.missing(number, name, item)
         else:
-            return self.dead(number, "missing field",
-                             f"a {type(item).__name__} has no field {names['text']!r}")
+            return self.dead(number, "missing field", f"a value of type {type(item).__name__} "
+                             f"has no field {names['text']!r}")
         try:
             encoded = {key: value.encode("utf-8") for key, value in values.items()}
         except UnicodeEncodeError:

@@ -26,8 +26,8 @@ from apache_beam.io.filesystems import FileSystems
 READ_BYTES = 1 << 20
 HELD_BYTES = 1 << 24
 """Decompressed bytes of a unit that wait in memory for its checksum."""
-ZSTD_READ_BYTES = 1 << 12
-"""zstd's decompressor has no output bound; 4 KiB of input can make at most about 128 MiB."""
+ZSTD_READ_BYTES = 1 << 11
+"""zstd's decompressor has no output bound: 2 KiB of input can make about 64 MiB."""
 _PIECE_BYTES = 1 << 16
 _MAX_REREAD_BYTES = 1 << 26
 

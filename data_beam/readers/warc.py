@@ -155,7 +155,7 @@ class _Archive:
             raise self._end("inside a record")
         if boundary is None and not self._buffer.endswith(b"\r\n\r\n"):
             raise _Broken("invalid WARC", f"Content-Length {length} is wrong: no record follows")
-        size = boundary.start() if boundary else len(self._buffer)
+        size = boundary.start() if boundary else len(self._buffer) - 4
         return self._take(size, length, limit), True
 
     def _take(self, size: int, length: int, limit: int) -> bytes | None:

@@ -173,14 +173,13 @@ def _outcomes(manifest: Mapping[str, Any], kind: str) -> list[tuple[str, str, in
 def _dropped(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, Any]]:
     """Samples by stage and reason. Personal data is masked: these documents did not reach the
     filter that would have replaced it, or were dropped by it."""
-    width = manifest["recipe"].get("filters", {}).get("short_line_width", 0)
     result = []
     for stage, reason, count in _outcomes(manifest, "dropped"):
         samples = []
         for row in summary.dropped.get((stage, reason), []):
             text, detail = redact(row["text"]), redact(row["detail"])
-            piece, marks, start = clip(text, find_marks(text, reason, detail, width),
-                                       SHOWN_CHARACTERS)
+            piece, marks, start = clip(
+                text, find_marks(text, stage, reason, detail, manifest["recipe"]), SHOWN_CHARACTERS)
             after = len(text) - start - len(piece) + (row["characters"] or 0) - len(row["text"])
             samples.append({
                 "id": row["id"], "source": row["source"], "path": row["path"],

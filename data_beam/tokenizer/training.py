@@ -26,13 +26,13 @@ from typing import Any
 import sentencepiece
 import xxhash
 
+from data_beam.base.characters import HAN
 from data_beam.readers.corpus_files import CorpusFiles, read_rows
 from maxlm.config.schema import ConfigError, suggestion
 
 _REFUSED, _SYSTEM = 3, 4
 COLUMNS = ["id", "text", "source", "domain", "language", "split"]
-# Unified ideographs, their extensions, compatibility ideographs.
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_HAN = re.compile(f"[{HAN}]")
 
 
 class _Smallest:

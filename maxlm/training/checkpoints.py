@@ -26,7 +26,7 @@ from jax.experimental import multihost_utils
 
 from maxlm.config import CheckpointConfig, RunFailure
 from maxlm.parallel import processes
-from maxlm.telemetry.console import say
+from maxlm.telemetry.console import log
 from maxlm.training.checkpoint_reader import (
     CheckpointError,
     Meta,
@@ -42,7 +42,7 @@ SAVE_TIMEOUT_SECONDS = 1200
 
 
 @functools.cache
-def _leave_out_what_is_told_elsewhere() -> None:
+def _suppress_duplicate_disk_full_logs() -> None:
     """A save that finds the disk full raises an error, which the command tells in one line. Orbax
     and asyncio log the same error with tracebacks, and each of TensorStore's other writes of that
     save complains, past all handlers, that the event loop it was to report to is closed."""
@@ -76,7 +76,7 @@ class Checkpointer:
         self._damaged = Path(workdir).resolve() / "damaged_checkpoints"
         self._last_save_time = time.monotonic()
         self._closed = False
-        _leave_out_what_is_told_elsewhere()
+        _suppress_duplicate_disk_full_logs()
         self._remove_unfinished()
         with self._reporting_failure():
             self._manager = ocp.CheckpointManager(
@@ -173,7 +173,7 @@ class Checkpointer:
         except RunFailure as second:
             if error is None:
                 raise
-            say(f"failed too: {second}")  # and what ended the run goes on to the command
+            log(f"failed too: {second}")  # and what ended the run goes on to the command
 
     @contextlib.contextmanager
     def _reporting_failure(self) -> Iterator[None]:
@@ -211,7 +211,8 @@ class Checkpointer:
         processes.require_same(**{f"list of checkpoints in {self._directory}": str(self.steps())})
         problems: dict[int, str] = {}
         for step in reversed(self.steps()):
-            problem = processes.first_problem(self.reader.damage(step, *processes.place()))
+            problem = processes.first_problem(
+                self.reader.damage(step, *processes.process_index_and_count()))
             if problem is not None:
                 problems[step] = f"checkpoint {step} is damaged: {problem}"
                 continue

@@ -93,8 +93,8 @@ def facts(label: Label, document: dict) -> list[str]:
             wrong.append(f"score {name} is {scores.get(name)}, not {value}")
     if label.licence and document["licence"] != label.licence:
         wrong.append(f"licence is {document['licence']}, not {label.licence}")
-    if label.url and document["path"] != label.url:
-        wrong.append(f"path is {document['path']}, not {label.url}")
+    if label.url and document["url"] != label.url:
+        wrong.append(f"url is {document['url']}, not {label.url}")
     if document["sha256"] != hashlib.sha256(text.encode()).hexdigest():
         wrong.append("sha256 is not that of the text")
     return wrong

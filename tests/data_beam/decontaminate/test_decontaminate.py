@@ -12,18 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.clean.text import clean_prose
 from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
-from data_beam.decontaminate import filter, index
-from data_beam.decontaminate import tokens as token_module
+from data_beam.decontaminate import matching, overlap_filter
 from data_beam.decontaminate.evaluation_sets import read
-from data_beam.decontaminate.filter import DecontaminateFilter, SetCounts
-from data_beam.decontaminate.index import Lengths, NgramIndex
-from data_beam.decontaminate.tokens import mostly_unspaced, spans, tokens
+from data_beam.decontaminate.matching import Lengths, NgramIndex, mostly_unspaced, spans, tokens
+from data_beam.decontaminate.overlap_filter import DecontaminateFilter, SetCounts
 from maxlm.config.schema import ConfigError, build
 
 QUESTION = ("A farmer has 17 sheep, and all but 9 of them run away during the night; how many "
@@ -57,17 +55,12 @@ def make(folder: Path, rows: list, fields=("question",), **settings_) -> Deconta
     ("0\u3099a\u0e31", ["0\u3099a\u0e31"]), ("हिन्दी में", ["हिन्दी", "में"]),
     ("ọ́dún", ["ọ́dún"]), ("\U0001e900\U0001e944x", [
         "\U0001e922\U0001e944x"]), ("㍿x3½", ["株", "式", "会", "社", "x31", "2"]),
+    ("\uf900x \uf900 \uff76", ["\u8c48", "x", "\u8c48", "\u30ab"]),
     ("J\u030c \u0301a İI", ["ǰ", "a", "i\u0307i"]), ("sha\x00pe\x7fs", ["shapes"]),
 ])
 def test_tokens(text, expected):
     assert tokens(text) == expected
     assert len(list(spans(text))) == len(expected)
-
-
-def test_forms_of_one_character_are_one_token():
-    """Compatibility ideographs and half-width kana, alone and beside letters."""
-    assert tokens("\uf900x \uf900") == ["\u8c48", "x", "\u8c48"]
-    assert tokens("\uff76") == tokens("\u30ab") == ["\u30ab"]
 
 
 ANYTHING = st.text(max_size=80) | st.text(max_size=40, alphabet=(
@@ -76,13 +69,14 @@ ANYTHING = st.text(max_size=80) | st.text(max_size=40, alphabet=(
 
 
 def reads_as(place: str, token: str) -> bool:
-    """Whether a place holds the token: exactly, or a character that NFKC makes several of."""
-    return tokens(place) == [token] or (token in tokens(place) and not all(
-        unicodedata.is_normalized("NFKC", character) for character in place))
+    """Whether a place holds the token: exactly, or among others in a piece that NFKC changes."""
+    return tokens(place) == [token] or (
+        token in tokens(place) and not unicodedata.is_normalized("NFKC", place))
 
 
 @settings(max_examples=500, deadline=None)
 @given(ANYTHING)
+@example("\u3400\u1161\u0300\u0316")  # marks that change places
 def test_spans_are_those_of_the_tokens(text):
     places, found = list(spans(text)), tokens(text)
     assert len(places) == len(found)
@@ -101,12 +95,12 @@ def test_neither_the_form_nor_cleaning_changes_tokens(text, form):
 
 def test_pieces_normalised_alone_begin_where_nothing_joins_what_is_before():
     """All characters: marks, and what becomes a mark or the second part of a Hangul syllable."""
-    joins = re.compile(token_module._JOINING).fullmatch
+    joins = re.compile(matching._JOINING).fullmatch
     for character in map(chr, (*range(0xd800), *range(0xe000, 0x32000), *range(0xe0000, 0xe0200))):
         first = unicodedata.normalize("NFKD", character)[0]
         if (unicodedata.category(first)[0] == "M" or unicodedata.combining(first)
                 or "\u1160" <= first <= "\u11ff" or "\ud7b0" <= first <= "\ud7ff"):
-            assert joins(character) or token_module._INVISIBLE.match(character), hex(ord(character))
+            assert joins(character) or matching._INVISIBLE.match(character), hex(ord(character))
 
 
 @pytest.mark.parametrize("unit", ["\u0301\u0323", "\u0301\u0323\u200b", "\uff9e\u0323",
@@ -119,10 +113,12 @@ def test_long_runs_of_marks_take_linear_time(unit):
     assert [text[start:end] for start, end in spans(text)] == text.split()
 
 
-def test_the_kind_of_script_is_that_of_most_tokens():
-    assert mostly_unspaced(tokens(CHINESE)) and not mostly_unspaced(tokens(QUESTION))
-    assert mostly_unspaced(tokens("用 Python 写一个 HTTP 服务器"))
-    assert not mostly_unspaced([])
+@pytest.mark.parametrize("text, expected", [
+    (CHINESE, True), (QUESTION, False), ("用 Python 写一个 HTTP 服务器", True), ("", False),
+    ("What does 茶 mean?", False), ("解 x 1 + x 2 = 1 4", False), ("求方程 x^2 = 1 4 的根", True)])
+def test_the_kind_of_script(text, expected):
+    assert mostly_unspaced(tokens(text)) == mostly_unspaced(tokens(text.replace(" ", ""))) \
+        == expected
 
 
 # The index.
@@ -152,12 +148,13 @@ def test_the_index_finds_what_a_naive_search_finds(texts, found, n, fewest, m, f
     got = NgramIndex(texts, lengths).find(found)
     assert {(match.start, match.length) for match in got} == naive(texts, found, lengths)
     for match in got:
-        there = texts[match.text][match.offset:match.offset + match.length]
-        assert found[match.start:match.start + match.length] == there
+        part = found[match.start:match.start + match.length]
+        text = texts[match.text]
+        assert part in [text[i:i + match.length] for i in range(len(text) - match.length + 1)]
 
 
 def test_equal_hashes_of_windows_are_not_taken_for_equal_words(monkeypatch):
-    monkeypatch.setattr(index, "_window_hashes",
+    monkeypatch.setattr(matching, "_window_hashes",
                         lambda hashes, _: iter([(2, np.ones(len(hashes) - 1, np.uint64))]))
     lengths = Lengths(2, 2, 2, 2)
     assert NgramIndex([["a", "b"]], lengths).find(["c", "d", "e"]) == []
@@ -172,7 +169,7 @@ def test_a_large_index_has_no_false_positive():
     for first in "abcde":  # of one n-gram: many hashes are past its last
         one = NgramIndex([[first, *"vwxyz"]], Lengths(6, 6, 6, 6))
         assert one.find([str(rng.randrange(10**6)) for _ in range(20_000)]) == []
-    assert [m.offset for m in found.find(["x", *texts[1234], "y"])] == list(range(48))
+    assert [m.start for m in found.find(["x", *texts[1234], "y"])] == list(range(1, 49))
 
 
 # The rule.
@@ -186,8 +183,9 @@ def test_a_document_with_a_question_is_dropped(tmp_path):
     assert isinstance(outcome, Dropped)
     assert (outcome.stage, outcome.reason) == ("decontaminate", "evaluation overlap")
     overlap = len(tokens(QUESTION)) / len(tokens(text))
-    assert outcome.detail == (f"{overlap:.3f} of it in sheep item 2: 'A farmer has 17 sheep, and "
-                              "all but 9 of them run away'")
+    assert outcome.detail == (f"{overlap:.3f} of it in sheep item 2: 27 words of question: 'A "
+                              "farmer has 17 sheep, and all but 9 of them run away during the "
+                              "night; how many'")
     clean = document(FILLER)
     assert apply(clean) is clean
 
@@ -321,6 +319,90 @@ def test_every_text_gets_a_decision(tmp_path, text):
     assert apply._index.find(tokens(text)) == []
 
 
+# What counts as evidence: a question, or an answer that is long or beside its question.
+
+PHRASES = {
+    "en": "in accordance with the laws and regulations in force at the time of the signing of this "
+          "agreement and of every later one that the two parties may come to enter into",
+    "zh": "中华人民共和国全国人民代表大会常务委员会关于修改有关法律问题的决定"
+          "自公布之日起施行原有规定同时废止",
+    "ja": "この法律は公布の日から起算して六月を超えない範囲内において"
+          "政令で定める日から施行するものとする",
+}
+
+
+@pytest.mark.parametrize("language, length, asked, kept", [
+    ("en", 12, "", True), ("en", 25, "", True), ("en", 26, "", False),
+    ("zh", 13, "", True), ("zh", 39, "", True), ("zh", 40, "", False),
+    ("ja", 13, "", True), ("ja", 39, "", True), ("ja", 40, "", False),
+    ("en", 12, QUESTION, False), ("zh", 15, CHINESE, False), ("ja", 13, CHINESE, False),
+    # A question too short to be searched for counts beside an answer, if it is half as long as one
+    # that is, and the two together are as long as an n-gram.
+    ("en", 9, "Which rule applies?", True), ("en", 9, "Which rule applies here?", False),
+    ("en", 8, "Which rule applies here?", True), ("zh", 13, "下列正确的是", True),
+    ("zh", 13, "下列说法正确的是", False), ("zh", 20, "下列说法正确", True),
+])
+def test_an_answer_alone_is_no_evidence(tmp_path, language, length, asked, kept):
+    joint, filler = (" ", FILLER) if language == "en" else ("", CHINESE_FILLER)
+    whole = PHRASES[language]
+    phrase = " ".join(whole.split()[:length]) if joint else whole[:length]
+    item = {"question": asked or CHINESE, "choices": ["四只", phrase], "answer": phrase}
+    other = {"question": "下列哪一项不属于中国古代四大发明", "choices": [phrase], "answer": 1}
+    apply = make(tmp_path, [other, item], ("question", "choices", "answer"))
+    text = f"{filler}{phrase}。{filler}"
+    outcome = apply(document(f"{text} {asked}。{filler}"))
+    assert isinstance(outcome, Document) == kept
+    if asked and not kept:
+        assert isinstance(outcome, Dropped) and "in sheep item 2: " in outcome.detail
+        assert apply(document(text)) == document(text)
+    elif not kept:
+        assert isinstance(outcome, Dropped)
+        unit = "words" if language == "en" else "characters"
+        assert f": {length} {unit} of choices: '{phrase[:10]}" in outcome.detail
+    else:  # as it was before: every field alone is evidence
+        (tmp_path / "old").mkdir()
+        old = DecontaminateFilter(build(DecontaminateConfig, {"sets": [{
+            "name": "sheep", "root": str(tmp_path), "pattern": "set.jsonl",
+            "fields": ["question", "choices"], "questions": ["question", "choices"]}]}, ""))
+        assert isinstance(old(document(text)), Dropped)
+
+
+def test_an_answer_beside_its_question_is_removed_too(tmp_path):
+    phrase = " ".join(PHRASES["en"].split()[:12])
+    apply = make(tmp_path, [{"question": QUESTION, "answer": phrase}], ("question", "answer"),
+                 action="remove", window=0, max_removed=0.9)
+    for text, passages in ((f"{FILLER}{QUESTION} {FILLER}{phrase}. {FILLER}", 2),
+                           (f"{FILLER}{phrase}. {FILLER}", 0)):
+        outcome = apply(document(text))
+        assert isinstance(outcome, Document)
+        assert (f"decontaminate:passages={passages}" in outcome.transforms) == bool(passages)
+        assert (phrase in outcome.text) == (not passages)
+
+
+@pytest.mark.parametrize("text, changed", [
+    ("若等差数列的前n项和满足2n=14，求这个数列的首项与公差各是多少", ["2n=1\n4", "2 n = 1 4"]),
+    ("患者男性，28岁，突发胸痛2小时，既往体健，应当首先做哪一项检查", ["2 8 岁", "2\u30008岁"]),
+    ("用Python编写HTTP服务器时，监听8080端口需要调用哪一个函数", ["Py thon", "PYTH\nON"]),
+    ("細胞内のATP合成酵素が1分子のATPを作るのに必要なプロトンの数は", ["A T P", "A\nTP"]),
+    ("设x1与x2是方程2x^2-4x+1=0的两个根，求x1^3+x2^3的值", ["x 1 与 x 2", "4 x + 1"]),
+    ("2n=14的被子植物有", ["2n=1 4", "2 n\n=14"]),
+])
+@pytest.mark.parametrize("swap", [False, True])
+def test_white_space_does_not_matter_in_texts_without_spaces(tmp_path, text, changed, swap):
+    for part in changed:
+        at = re.search(r"\s*".join(re.escape(c) for c in "".join(part.split())), text, re.I)
+        assert at
+        spaced = text[:at.start()] + part + text[at.end():]
+        item, there = (spaced, text) if swap else (text, spaced)
+        apply = make(tmp_path, [{"question": item}], characters=30, min_characters=8)
+        outcome = apply(document(f"{CHINESE_FILLER}{there}？{CHINESE_FILLER}"))
+        assert isinstance(outcome, Dropped), there  # shorter than an n-gram: all of it is compared
+        shown = re.sub(r"\s", "", outcome.detail).casefold()
+        assert re.sub(r"\s", "", there).casefold().rstrip("？") in shown
+        other = there.replace("4", "5").replace("8", "9").replace("T", "X")
+        assert isinstance(apply(document(f"{CHINESE_FILLER}{other}？")), Document)
+
+
 # Evaluation files.
 
 def test_formats_give_the_same_items(tmp_path):
@@ -357,7 +439,7 @@ def test_formats_give_the_same_items(tmp_path):
     ('{"question": "too short"}', {}, "none of the 1 items of 'sheep' has 8 words"),
     ('{"question": "。，！"}', {}, "none of the 1 items"),
     ('{"question": 1}', {"format": "json"}, "must hold a JSON array"),
-    ("x", {"format": "parquet"}, "is no Parquet file"),
+    ("x", {"format": "parquet"}, "is not a Parquet file"),
     (b"\x1f\x8b\x08\0", {}, "truncated gzip"),
     ("x", {"fields": []}, "config.decontaminate.sets[0].fields: format 'jsonl' needs at least one"),
     ("x", {"format": "text"}, "format 'text' has no fields"),
@@ -389,14 +471,10 @@ def test_mistakes_in_the_section(fields, message):
     assert message in str(caught.value)
 
 
-def test_a_planted_item_that_is_not_found_stops_the_start(tmp_path, monkeypatch):
-    """The self-check, with an index that has gone blind."""
-    monkeypatch.setattr(NgramIndex, "find", lambda self, found: [])
-    with pytest.raises(RuntimeError, match="set 'sheep', item 1 was planted and not found"):
-        make(tmp_path, [{"question": QUESTION}])
-
-
-def test_an_item_that_would_be_kept_stops_the_start(tmp_path, monkeypatch):
-    monkeypatch.setattr(filter, "_covered", lambda matches, count: np.zeros(count, bool))
-    with pytest.raises(RuntimeError, match="alone would be kept"):
+@pytest.mark.parametrize("owner, name, broken, message", [
+    (NgramIndex, "find", lambda self, found: [], "set 'sheep', item 1 was planted and not found"),
+    (overlap_filter, "_runs", lambda matches, count: np.zeros(count, int), "alone would be kept")])
+def test_the_self_check_stops_the_start(tmp_path, monkeypatch, owner, name, broken, message):
+    monkeypatch.setattr(owner, name, broken)
+    with pytest.raises(RuntimeError, match=message):
         make(tmp_path, [{"question": QUESTION}])

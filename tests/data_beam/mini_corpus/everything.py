@@ -26,7 +26,7 @@ from data_beam.config import (
     SourceConfig,
     SplitConfig,
 )
-from data_beam.config.rule_sets import C4Config, C4Table
+from data_beam.filters import C4Config, C4Thresholds
 from tests.data_beam.mini_corpus import (
     books,
     cleaning,
@@ -82,8 +82,8 @@ def recipe(folder: Path) -> RecipeConfig:
     row = {"licence_field": "licence", "url_field": "url"}
     # Without the rule on the ends of lines, as FineWeb runs it. A paragraph ends with an empty
     # line, which C4 takes away, but where it asks for no words in a line.
-    en = C4Table(require_end_mark=False)
-    zh = C4Table(require_end_mark=False, min_words_per_line=0)
+    en = C4Thresholds(require_end_mark=False)
+    zh = C4Thresholds(require_end_mark=False, min_words_per_line=0)
     return RecipeConfig(
         sources=(
             SourceConfig("web", "general", FREE, (

@@ -297,26 +297,40 @@ def test_a_detail_without_a_limit_has_no_distance(detail):
     assert limit_of(detail) is None
 
 
+RECIPE = {"filters": {"short_line_width": 30}}
+
+
 def test_marks():
     text = "one two\n\tThree  four one TWO"
-    assert find_marks(text, "n-grams", "0.3, limit 0.2 'one two'", 30) == [(0, 7), (21, 28)]
-    assert find_marks(text, "repeated", "0.3 'three four one…'", 30) == [(9, 24)]
-    assert find_marks(text, "x", "it's 'not there'", 30) == []
-    assert find_marks("- a\n- b\nc", "bullet lines", "0.9, limit 0.8", 30) == [(0, 3), (4, 7)]
-    assert find_marks("中文短行\n" + "长" * 40, "short lines", "", 30) == [(0, 4)]
-    assert find_marks("", "short lines", "''", 30) == []
-    assert len(find_marks("#" * 500, "hashes", "", 30)) == 60
+    for stage in ("x", "c4", "privacy"):  # what is quoted is marked for every filter
+        for reason, detail, marks in (("n-grams", "0.3, limit 0.2 'one two'", [(0, 7), (21, 28)]),
+                                      ("repeated", "0.3 'three four one…'", [(9, 24)]),
+                                      ("x", "it's 'not there'", [])):
+            assert find_marks(text, stage, reason, detail, RECIPE) == marks
+    assert find_marks("Ｏｎｅ　ｔｗｏ！", "c4", "x", "'one two!'", RECIPE) == [(0, 8)]
+    lines = "中文短行\n" + "长" * 40
+    for stage, text, reason, marks in (
+            ("gopher_quality", "- a\n- b\nc", "bullet lines", [(0, 3), (4, 7)]),
+            ("gopher_quality", "A １２ b", "words without letters", [(2, 4)]),
+            ("gopher_quality", "# " * 500, "hashes", [(2 * i, 2 * i + 1) for i in range(60)]),
+            ("nemo", "a 12 ３", "digits", [(2, 4), (5, 6)]), ("c4", "a 12", "digits", []),
+            ("filter", lines, "short lines", [(0, 4)]), ("fineweb", lines, "short lines", [(0, 4)]),
+            ("chinese_web_text", lines, "short lines", [(0, 4)]), ("x", lines, "short lines", []),
+            ("filter", "", "short lines", [])):
+        assert find_marks(text, stage, reason, "0.9, limit 0.8", RECIPE) == marks
     assert clip("a" * 100 + "bad" + "c" * 100, [(100, 103)], 40) == (
         "a" * 10 + "bad" + "c" * 27, [(10, 13)], 90)
     assert clip("short", [(0, 5)], 40) == ("short", [(0, 5)], 0)
     assert redact("邮件：zhang.san@example.com。电话13800138000") == "邮件：[EMAIL]。电话[PHONE]"
 
 
-@given(st.text(max_size=300), st.sampled_from(["short lines", "digits", "ellipses", "x"]),
+@given(st.text(max_size=300), st.sampled_from([
+    ("filter", "short lines"), ("nemo", "digits"), ("gopher_quality", "ellipses"), ("x", "x")]),
        st.text(max_size=60))
-def test_any_text_is_marked_in_order_and_comes_back_from_its_markup(text, reason, detail):
+def test_any_text_is_marked_in_order_and_comes_back_from_its_markup(text, dropped_by, detail):
+    stage, reason = dropped_by
     for quoted in (detail, f"0.3, limit 0.2 '{detail}'", f"0.3 '{text[5:60]}'"):
-        marks = find_marks(text, reason, quoted, 30)
+        marks = find_marks(text, stage, reason, quoted, RECIPE)
         piece, inside, start = clip(text, marks, 50)
         assert piece == text[start:start + 50]
         for spans, of in ((marks, text), (inside, piece)):

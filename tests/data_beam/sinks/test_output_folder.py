@@ -13,8 +13,6 @@ import pytest
 
 from data_beam import prepare, tokenize, train_tokenizer
 from data_beam.base import files
-from data_beam.config import InputConfig, RecipeConfig, SourceConfig
-from data_beam.readers.listing import list_files
 from data_beam.sinks import output_folder
 from maxlm.config.schema import ConfigError
 from tests.document_corpora import document, write_corpus
@@ -176,27 +174,6 @@ def test_a_corpus_that_lost_something_is_not_called_whole(inputs, tmp_path, dama
         prepare.main(arguments(inputs, prepare, output))
     assert str(caught.value).startswith("--output: ") and "remove" in str(caught.value)
     assert tree(output) == before
-
-
-def test_patterns_are_globs_and_roots_are_not(tmp_path):
-    for name in ("a.md", "docs/b.md", "docs/deep/c.md", "docs/d.txt", "[1].md"):
-        (tmp_path / "[r]" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "[r]" / name).write_text("x")
-    (tmp_path / "r").mkdir()
-    (tmp_path / "r" / "a.md").write_text("x")
-
-    def found(pattern: str) -> set[str]:
-        recipe = RecipeConfig(sources=(SourceConfig("s", "d", "l", (
-            InputConfig(str(tmp_path / "[r]"), pattern, "text"),)),))
-        return {file.path for file in list_files(recipe)}
-
-    assert found("**.md") == {"a.md", "docs/b.md", "docs/deep/c.md", "[1].md"}
-    assert found("*.md") == {"a.md", "[1].md"}
-    assert found("docs/*.md") == {"docs/b.md"}
-    assert found("docs/b.md") == {"docs/b.md"}
-    assert found("[ab].md") == {"a.md"}
-    with pytest.raises(ConfigError, match="no file matches"):
-        found("docs")
 
 
 def test_deleting_takes_names_literally(tmp_path):

