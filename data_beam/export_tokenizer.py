@@ -18,7 +18,7 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.base import files
 from data_beam.readers.corpus_files import find_documents
 from data_beam.sinks import output_folder
-from data_beam.tokenizer.text_sample import sample_documents
+from data_beam.tokenizer.training import sample_documents
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer

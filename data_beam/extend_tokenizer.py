@@ -25,7 +25,7 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.base import files
 from data_beam.export_tokenizer import write_tokenizer
 from data_beam.sinks import output_folder
-from data_beam.tokenizer.text_sample import joined, symbol_lines
+from data_beam.tokenizer.training import joined, symbol_lines
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.huggingface_tokenizer import HuggingFaceTokenizer

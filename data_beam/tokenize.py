@@ -70,27 +70,20 @@ def count_shards(corpus: CorpusFiles, shard_bytes: int) -> dict[tuple[str, str],
 
 
 def _finished(output: str, recipe: str, tokenizer: Tokenizer) -> list[Manifest] | None:
-    """The manifests of a whole output of this recipe, None when there is work to do.
+    """The manifests of a complete output of this recipe, None when there is work to do.
 
     Raises:
       ConfigError: the output holds tokens of another recipe, or these in part.
     """
-    manifests = []
-    missing = []
-    for split in SPLITS:
-        path = FileSystems.join(output, split, MANIFEST)
-        if not FileSystems.exists(path):
-            missing.append(path)
-            continue
-        try:
-            manifest = Manifest.from_json(files.read_bytes(path).decode())
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ConfigError(f"--output: {path} is damaged or no manifest of tokens ({error!r}); "
-                              "choose another --output or remove it") from None
-        if manifest.recipe != recipe:
-            raise ConfigError(f"--output: {output} holds tokens of another corpus, tokenizer or "
-                              "shard size; choose another --output or remove it")
-        manifests.append(manifest)
+    def difference(manifest: Manifest) -> str | None:
+        return None if manifest.recipe == recipe else (
+            "holds tokens of another corpus, tokenizer or shard size")
+
+    found = {name: output_folder.finished(
+        output, name, lambda path: Manifest.from_json(files.read_bytes(path).decode()), difference)
+        for name in (f"{split}/{MANIFEST}" for split in SPLITS)}
+    manifests = [manifest for manifest in found.values() if manifest is not None]
+    missing = [FileSystems.join(output, name) for name in found if found[name] is None]
     if missing:
         if manifests and not output_folder.is_unfinished(output, COMMAND):
             raise ConfigError(f"--output: {missing[0]} is missing; remove {output} and run again")
@@ -100,7 +93,7 @@ def _finished(output: str, recipe: str, tokenizer: Tokenizer) -> list[Manifest] 
 
 
 def _check_files(output: str, manifests: Sequence[Manifest], tokenizer: Tokenizer) -> None:
-    """Checks that the files of whole splits are there, cheaply: lengths, indices, the tokenizer.
+    """Checks the files of complete splits without reading all: lengths, indices, the tokenizer.
 
     Raises:
       ConfigError: one is not.
@@ -110,7 +103,7 @@ def _check_files(output: str, manifests: Sequence[Manifest], tokenizer: Tokenize
     expected: list[tuple[str, int | None]] = [(name, None) for name in tokenizer.files]
     for split, shard in shards:
         expected += [(f"{split}/{shard.file}", shard.size), (f"{split}/{shard.index}", None)]
-    output_folder.check_whole(output, expected)
+    output_folder.check_files(output, expected)
     damaged = None
     for name, content in tokenizer.files.items():
         path = FileSystems.join(output, name)
@@ -241,12 +234,12 @@ def _tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, 
     manifests = _finished(output, recipe, tokenizer)
     if manifests is not None:
         output_folder.finish(output, COMMAND)
-        print(f"{output} is whole and of these inputs: nothing to do")
+        print(f"{output} is complete and of these inputs: nothing to do")
         return manifests
-    try:
+    with output_folder.naming_full_disk(output, "tokens"):
         temporary = output_folder.begin(output, COMMAND, _OWN_FILES)
         job = pipeline.Job(output, temporary, tuple(tokenizer.files),
-                                    count_shards(found, shard_bytes), files.is_local(output))
+                           count_shards(found, shard_bytes), files.is_local(output))
         for folder in (*map(job.folder, ("reports", "parts", "progress")),
                        *(FileSystems.join(output, split) for split in SPLITS)):
             files.make_folder(folder)
@@ -266,12 +259,6 @@ def _tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, 
             files.write_atomically(
                 FileSystems.join(output, manifest.split, MANIFEST), temporary,
                 lambda handle, text=text: handle.write(text))
-    except Exception as error:
-        full = files.disk_full(error)
-        if not full:
-            raise
-        raise ConfigError(f"--output: cannot write to {output}: {full}; what is there is not taken "
-                          "for tokens. Make room and run again") from error
     output_folder.finish(output, COMMAND)
     return manifests
 

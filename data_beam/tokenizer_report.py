@@ -22,7 +22,7 @@ from typing import Any
 
 from data_beam.readers.corpus_files import find_documents
 from data_beam.tokenizer.fertility import fertility, table
-from data_beam.tokenizer.text_sample import sample_documents
+from data_beam.tokenizer.training import sample_documents
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError, suggestion
 from maxlm.data.corpus import SPLITS

@@ -166,7 +166,7 @@ def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
             inputs["import_model"] = hashlib.sha256(files.read_bytes(imported)).hexdigest()
         description = folder.finished(path, perplexities.KIND, inputs)
         if description is not None:
-            print(f"{path} is there and of these inputs: nothing to do")
+            print(f"{path} is complete and of these inputs: nothing to do")
             return description
         print(f"sampling up to {flags['sample_bytes'] / 1e6:g} MB", flush=True)
         sample = samples.take(documents, flags["sample_bytes"], flags["held_out"])
@@ -189,14 +189,8 @@ def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
                 "bytes": sum(len(text.encode("utf-8", "replace")) for text in sample.train)}
         description = {"language": flags["language"], "unit": flags["unit"], **more,
                        **_held_out(score, sample.held_out)}
-        try:
+        with output_folder.naming_full_disk(path, "model"):
             return folder.write(path, perplexities.KIND, inputs, arrays, description, others)
-        except OSError as error:
-            full = files.disk_full(error)
-            if not full:
-                raise
-            raise ConfigError(f"--output: cannot write to {path}: {full}; there is no model yet. "
-                              "Make room and run again") from error
 
 
 def _parser() -> command_line.Parser:

@@ -25,7 +25,6 @@ Name the folder in a recipe: config.quality.model or config.safety.model, see do
 import hashlib
 import json
 import math
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -37,28 +36,15 @@ from data_beam.base import files
 from data_beam.models import classifier_training, folder
 from data_beam.models.classifier import TASKS, Task
 from data_beam.models.hashed_ngrams import HashedNgrams
+from data_beam.runners.progress import StatusLine
 from data_beam.sinks import output_folder
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 
 _MAX_NGRAMS = 8
-_SHOWN_SECONDS = 2
 
 
-class _Progress:
-    """A line on standard error every few seconds."""
-
-    def __init__(self) -> None:
-        self._shown = time.monotonic()
-
-    def __call__(self, line: str) -> None:
-        now = time.monotonic()
-        if now - self._shown > _SHOWN_SECONDS:
-            self._shown = now
-            print(line, file=sys.stderr, flush=True)
-
-
-def _features(ngrams: HashedNgrams, texts: Sequence[str], features: int, progress: _Progress
+def _features(ngrams: HashedNgrams, texts: Sequence[str], features: int, progress: StatusLine
               ) -> scipy.sparse.csr_array:
     """[texts, features]"""
     columns, values, ends = [], [], [0]
@@ -90,7 +76,7 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
         digest = hashlib.sha256(files.read_bytes(flags["examples"])).hexdigest()
         inputs = {**flags, "examples": digest}
         if folder.finished(path, task.kind, inputs) is not None:
-            print(f"{path} is there and of these inputs: nothing to do")
+            print(f"{path} is complete and of these inputs: nothing to do")
             return json.loads(files.read_bytes(f"{path}/{folder.REPORT}"))
         train, held_out = found.split(flags["held_out"], flags["seed"])
         if not len(held_out):
@@ -104,7 +90,7 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
         print("examples by label: " + ", ".join(
             f"{label}: {count:,}" for label, count in enumerate(counts)), flush=True)
         print(f"{len(train):,} to learn from, {len(held_out):,} held out", flush=True)
-        progress = _Progress()
+        progress = StatusLine(2.0)
         started = time.monotonic()
         ngrams = HashedNgrams(flags["features"], flags["ngrams"])
         model = classifier_training.train(
@@ -117,18 +103,12 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
             "held_out": classifier_training.agreement(
                 held_out.labels, scores, task.highest + 1, flags["threshold"])}
         text = json.dumps(report, indent=1) + "\n"
-        try:
+        with output_folder.naming_full_disk(path, "model"):
             folder.write(
                 path, task.kind, inputs,
                 {"weights": model.weights, "thresholds": model.thresholds},
                 {"lowest": model.lowest, "features": flags["features"],
                  "ngrams": flags["ngrams"]}, {folder.REPORT: text.encode()})
-        except OSError as error:
-            full = files.disk_full(error)
-            if not full:
-                raise
-            raise ConfigError(f"--output: cannot write to {path}: {full}; there is no model yet. "
-                              "Make room and run again") from error
         return report
 
 

@@ -1,6 +1,5 @@
 """Listing, reading, writing and deleting files on any file system that Beam knows."""
 
-import errno
 import hashlib
 import os
 import re
@@ -183,15 +182,6 @@ def remove_folder(path: str) -> None:
             shutil.rmtree(path)
     else:
         remove([entry.path for entry in match(path, "**")])
-
-
-_DISK_FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-
-
-def disk_full(error: BaseException) -> str | None:
-    """The system's message when `error` is a full disk or an exceeded quota. Beam wraps the error
-    of a worker in its own; the text is kept."""
-    return next((text.lower() for text in _DISK_FULL if text in str(error)), None)
 
 
 def make_folder(path: str) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files, json_files
+from data_beam.sinks import output_folder
 from maxlm.config.schema import ConfigError
 
 DESCRIPTION = "model.json"
@@ -49,23 +50,20 @@ def finished(output: str, kind: str, inputs: Mapping[str, Any]) -> dict[str, Any
     Raises:
       ConfigError: the folder has another model or files that this command did not write.
     """
-    path = FileSystems.join(output, DESCRIPTION)
-    if not FileSystems.exists(path):
+    def difference(found: Any) -> str | None:
+        if found["kind"] != kind:
+            return f"holds a {found['kind']}"
+        return output_folder.other_inputs(kind, inputs)(found)
+
+    description = output_folder.finished(
+        output, DESCRIPTION, lambda path: json_files.read(path, _SHAPE), difference)
+    if description is None:
         for name in FILES:
             path = FileSystems.join(output, name)
             if FileSystems.exists(path) and not _is_marked(output, kind):
-                raise ConfigError(f"--output: {path} exists without a {DESCRIPTION}, so this "
-                                  "command did not write it; choose another --output or move it "
-                                  "away")
+                raise ConfigError(f"--output: {path} has no {DESCRIPTION}, so this command did not "
+                                  "write it; choose another --output or move it away")
         return None
-    description = _description(path, "--output", {})
-    if description["kind"] != kind:
-        raise ConfigError(f"--output: {output} contains a {description['kind']}; choose another "
-                          "--output or remove it")
-    changed = [name for name, value in inputs.items() if description["inputs"].get(name) != value]
-    if changed:
-        raise ConfigError(f"--output: {output} contains a {kind} trained with another "
-                          f"{', '.join(changed)}; choose another --output or remove it")
     for name, digest in description["files"].items():
         _checked(FileSystems.join(output, name), digest, "--output")
     return description

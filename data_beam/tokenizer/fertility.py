@@ -12,7 +12,7 @@ from typing import Any
 
 import rjieba
 
-from data_beam.tokenizer.text_sample import han_share
+from data_beam.tokenizer.training import han_share
 from maxlm.data.tokenizer import Tokenizer
 
 GROUPS = {"sources": "source", "domains": "domain", "languages": "language"}

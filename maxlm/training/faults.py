@@ -1,30 +1,12 @@
 """Faults of the machine, reported in one line."""
 
 import contextlib
-import errno
-import os
 from collections.abc import Iterator
 
 import jax
 
 from maxlm.config import RunFailure
-
-# No space left, quota exceeded, file size limit of the process exceeded.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def full_disk(error: BaseException) -> str | None:
-    """The operating system's reason if a write failed because the disk is full, else None.
-
-    Searches the chain of causes, and the texts, because TensorStore reports no error number.
-    """
-    seen: BaseException | None = error
-    while seen is not None:
-        for code in _FULL:
-            if getattr(seen, "errno", None) == code or os.strerror(code) in str(seen):
-                return os.strerror(code)
-        seen = seen.__cause__ or seen.__context__
-    return None
+from maxlm.config.outputs import full_disk
 
 
 @contextlib.contextmanager

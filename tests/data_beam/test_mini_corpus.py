@@ -298,7 +298,7 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
 
 @pytest.mark.slow
 def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
-    monkeypatch.setattr("data_beam.stages.run.ALONE", -1)  # every stage in worker processes
+    monkeypatch.setattr("data_beam.stages.run.SMALL", -1)  # every stage in worker processes
     prepare.prepare(made.recipe, str(tmp_path / "out"), beam_options.pipeline_options(
         ["--runner=FnApiRunner", "--direct_running_mode=multi_processing",
          "--direct_num_workers=2"]))

@@ -29,7 +29,7 @@ from data_beam.config import (
 from data_beam.readers.listing import list_files
 from data_beam.runners import beam_options
 from data_beam.sinks import documents
-from data_beam.stages import corpus_manifest, preview, stage_manifest
+from data_beam.stages import corpus_manifest, stage_manifest, start
 from data_beam.stages.augmentation import ShardAugmenter
 from maxlm.config.schema import ConfigError, build, to_plain
 
@@ -180,7 +180,7 @@ def test_only_training_documents_are_augmented(inputs):
 
 @pytest.mark.slow
 def test_two_workers_write_the_same_bytes(inputs, monkeypatch):
-    monkeypatch.setattr("data_beam.stages.run.ALONE", -1)  # every stage in worker processes
+    monkeypatch.setattr("data_beam.stages.run.SMALL", -1)  # every stage in worker processes
     recipe = make_recipe(inputs)
     prepare.prepare(recipe, str(inputs / "a"), beam_options.pipeline_options([]))
     prepare.prepare(recipe, str(inputs / "b"), beam_options.pipeline_options(
@@ -248,7 +248,7 @@ def test_invalid_settings_raise_before_anything_is_read(inputs, section, field, 
     for run in (
             lambda recipe, output: prepare.prepare(
                 recipe, output, beam_options.pipeline_options([])),
-            preview.show):
+            start.show):
         with pytest.raises(ConfigError) as caught:
             run(build(RecipeConfig, plain), str(inputs / "a"))
         assert message in str(caught.value)
@@ -256,7 +256,7 @@ def test_invalid_settings_raise_before_anything_is_read(inputs, section, field, 
 
 
 def test_the_dry_run_shows_the_evaluation_sets_and_outcomes(inputs, capsys):
-    preview.show(make_recipe(inputs), str(inputs / "a"))
+    start.show(make_recipe(inputs), str(inputs / "a"))
     shown = capsys.readouterr().out
     assert "language, decontaminate, privacy\n      rivers: 1 items, 1 texts" in shown
     assert "privacy (pii/email 1, pii/phone 1, privacy:email=1, privacy:phone=1)" in shown

@@ -156,7 +156,7 @@ def ends(output: Path) -> dict[str, tuple]:
 
 
 def test_workers_shards_and_order_change_nothing(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("data_beam.stages.run.ALONE", -1)  # every stage in worker processes
+    monkeypatch.setattr("data_beam.stages.run.SMALL", -1)  # every stage in worker processes
     texts, root, output = corpus
     assert ends(run(recipe(root, NEAR, shards=7), tmp_path / "seven")) == ends(output)
     if not texts[0].isascii():

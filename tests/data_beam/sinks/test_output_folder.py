@@ -68,7 +68,7 @@ def test_files_of_something_else_are_not_deleted(inputs, command, name, tmp_path
     path.parent.mkdir(parents=True)
     path.write_text("years of work")
     before = tree(tmp_path)
-    with pytest.raises(ConfigError, match=f"files of something else \\({re.escape(name)}\\)"):
+    with pytest.raises(ConfigError, match=f"command did not write \\({re.escape(name)}\\)"):
         command.main(arguments(inputs, command, tmp_path / "mydata"))
     assert tree(tmp_path) == before
 
@@ -87,13 +87,13 @@ def test_a_stopped_run_is_cleared_but_for_what_is_not_its_own(inputs, command, t
     (temporary / "parts" / f"{'0' * 32}.parquet").write_text("half")
     before = tree(output)
     for name in ("train/a.txt", "documents/a.txt"):
-        with pytest.raises(ConfigError, match=r"files of something else \((train|documents)/a"):
+        with pytest.raises(ConfigError, match=r"did not write \((train|documents)/a"):
             command.main(arguments(inputs, command, output))
         assert tree(output) == before
         (output / name).unlink()
         del before[name]
     other = prepare if command is tokenize else tokenize
-    with pytest.raises(ConfigError, match="files of something else"):
+    with pytest.raises(ConfigError, match="files this command did not write"):
         other.main(arguments(inputs, other, output))
     assert tree(output) == before
     assert command.main(arguments(inputs, command, output)) == 0
@@ -188,4 +188,4 @@ def test_a_report_that_is_gone_is_made_again_by_itself(tmp_path):
                       ("report.json", "python -m data_beam.report --corpus="),
                       ("documents/a", "remove ")):
         with pytest.raises(ConfigError, match=f"{name} is missing; .*{fix}{tmp_path}"):
-            output_folder.check_whole(str(tmp_path), [(name, 5)])
+            output_folder.check_files(str(tmp_path), [(name, 5)])

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import pytest
 
 from maxlm.config import RunFailure
-from maxlm.training.faults import full_disk, naming_full_disk, naming_no_memory
+from maxlm.config.outputs import full_disk
+from maxlm.training.faults import naming_full_disk, naming_no_memory
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])

@@ -93,21 +93,21 @@ def _clusters(rows: list[dict[str, Any]], rng: random.Random) -> list[list[dict[
 
 def _dropped(clusters: list[list[dict[str, Any]]]) -> list[tuple[Origin, str, str, str, str]]:
     """Origin, stage, reason, detail, text."""
-    ends = [(Origin("web", f"empty/{i}.html"), "read", "empty file", "", "") for i in range(4)]
+    outcomes = [(Origin("web", f"empty/{i}.html"), "read", "empty file", "", "") for i in range(4)]
     short = "Home\nAbout us\nThis line is long enough to be no short line at all.\nNews\nContact"
-    ends += [(Origin("web", f"menu/{i}.html"), "filter", "short lines", "0.8 of the lines", short)
-             for i in range(6)]
-    ends += [(Origin("law-zh", f"赌/{i}.txt"), "gopher_repetition", "duplicate lines",
+    outcomes += [(Origin("web", f"menu/{i}.html"), "filter", "short lines", "0.8 of the lines",
+                  short) for i in range(6)]
+    outcomes += [(Origin("law-zh", f"赌/{i}.txt"), "gopher_repetition", "duplicate lines",
               "0.4, limit 0.3 '点击  这里 &<b>'", f"好文。\n点击 这里\n&<b>\n结束。{HOSTILE}")
              for i in range(5)]
-    ends += [(Origin("web", "private.txt"), "privacy", "personal data",
+    outcomes += [(Origin("web", "private.txt"), "privacy", "personal data",
               "email=3: 'write to [EMAIL] now'", "Please write to jane.doe@example.org now.")]
-    ends += [(Origin(m["source"], m["path"], m["record"]), "dedup", "near duplicate",
+    outcomes += [(Origin(m["source"], m["path"], m["record"]), "dedup", "near duplicate",
               f"similarity {m['similarity']:.3f}", "a near copy") for members in clusters
              for m in members[1:]]
-    ends += [(Origin("web", f"{HOSTILE}/{i}"), "dedup", "exact duplicate", "same text", "a copy")
-             for i in range(7)]
-    return ends
+    outcomes += [(Origin("web", f"{HOSTILE}/{i}"), "dedup", "exact duplicate", "same text",
+                  "a copy") for i in range(7)]
+    return outcomes
 
 
 def write(folder: Path, shards: int = 3) -> dict[str, Any]:
@@ -172,20 +172,26 @@ def _manifest(rows: list[dict[str, Any]], dropped: list, dead: list, outputs: li
     sources: dict[str, Any] = {}
     for name, (domain, licence) in SOURCES.items():
         kept = [row for row in rows if row["source"] == name]
-        ends: dict[str, dict[str, dict[str, int]]] = {"dropped": {}, "dead_letters": {}}
+        outcomes: dict[str, dict[str, dict[str, int]]] = {"dropped": {}, "dead_letters": {}}
         for kind, found in (("dropped", [(o.source, stage, reason)
                                          for o, stage, reason, *_ in dropped]),
                             ("dead_letters", [(r["source"], r["stage"], r["reason"])
                                               for r in dead])):
             for source, stage, reason in found:
                 if source == name:
-                    counts = ends[kind].setdefault(stage, {})
+                    counts = outcomes[kind].setdefault(stage, {})
                     counts[reason] = counts.get(reason, 0) + 1
-        lost = sum(count for kind in ends.values() for counts in kind.values()
+        characters: dict[str, dict[str, int]] = {}
+        for origin, stage, reason, _, text in dropped:
+            if origin.source == name and text:
+                of = characters.setdefault(stage, {})
+                of[reason] = of.get(reason, 0) + len(text)
+        lost = sum(count for kind in outcomes.values() for counts in kind.values()
                    for count in counts.values())
         sources[name] = {
             "domain": domain, "licence": licence, "files": len(kept) + lost, "input_bytes": 10**6,
-            "read": len(kept) + lost, "kept": len(kept), "augmented": 0, **ends,
+            "read": len(kept) + lost, "kept": len(kept), "augmented": 0, **outcomes,
+            "dropped_characters": characters,
             "characters": sum(len(row["text"]) for row in kept),
             "bytes": sum(len(row["text"].encode()) for row in kept),
             "splits": dict(collections.Counter(row["split"] for row in kept)),
@@ -200,4 +206,5 @@ def _manifest(rows: list[dict[str, Any]], dropped: list, dead: list, outputs: li
         "recipe_sha256": "0" * 64, "libraries": {"numpy": "2.0"},
         "inputs": {"files": total["files"], "bytes": 4 * 10**6, "fingerprint": ""},
         "total": total, "sources": sources, "outputs": outputs,
+        "made": {"started": "2026-01-02T03:04:05Z", "seconds": 67.8},
         "stages": {"dedup": {"read": len(rows) + copies, "kept": len(rows)}}}

@@ -1,6 +1,6 @@
-"""Summaries of all shards of a corpus, by Beam: each shard is read once, by one worker.
+"""The report of a corpus: each shard is read once by a Beam worker, and the summaries are merged.
 
-    shard numbers -> read, count -> a small file each -> put together in the order of shards
+    shard numbers -> read, count -> a small file each -> merged in order -> facts -> page
 """
 
 import dataclasses
@@ -21,6 +21,7 @@ from data_beam.base.records import Origin
 from data_beam.base.stage_context import KINDS, shard_numbers
 from data_beam.dedup import clusters
 from data_beam.readers.corpus_files import DAMAGED, damaged
+from data_beam.reporting import comparison, facts, page
 from data_beam.reporting.summary import (
     DROPPED_SAMPLES,
     KEPT_SAMPLES,
@@ -33,16 +34,18 @@ from data_beam.reporting.summary import (
     first_by_id,
     largest,
 )
+from data_beam.reporting.topics import sampled_shares, topics_of
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks import documents
 from data_beam.sinks.shards import DROPPED_SCHEMA
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import Tokenizer
 
+HTML, JSON = "report.html", "report.json"
 TOPIC_CHARACTERS = 4000
-"""Of the text of a document that topics are made from."""
+"""How much of the text of a document topics are made from."""
 BY_LANGUAGE = "perplexity"
-"""The score whose scale differs by language, because each has a model of its own."""
+"""The score whose scale differs by language, because each language has its own model."""
 _COLUMNS = ["id", "text", *KEYS, "path", "record", "url", "language_score", "transforms",
             "scores"]
 
@@ -54,8 +57,8 @@ class Job:
     Attributes:
       corpus: its folder.
       shards: files of each kind in it.
-      scratch: existing folder for what workers hand over.
-      topic_shares: share of documents whose texts are wanted for topics, by language.
+      scratch: existing folder for the workers' results.
+      topic_shares: share of documents whose texts are collected for topics, by language.
       tokenizer: names of the tokenizer's files in `scratch`; none to count no tokens.
       progress: existing local folder for workers' progress, or "".
     """
@@ -115,8 +118,8 @@ class Summarise(beam.DoFn):
             "dropped": lambda: self._dropped(shard, summary),
             "dead_letters": lambda: self._dead_letters(shard, summary)}
         for kind, add in parts.items():
-            # Lines that are no JSON, or that of something else; only documents have a user's
-            # tokenizer in their way, whose errors are no damage.
+            # Lines may be invalid JSON, or lack a field. Not so for documents: there a ValueError
+            # may come from the user's tokenizer, which is no damage.
             expected = DAMAGED if kind == "documents" else (*DAMAGED, ValueError, KeyError)
             try:
                 add()
@@ -256,3 +259,60 @@ def summarise(job: Job, pipeline: Callable[[Callable[[beam.Pipeline], None]], No
             raise ConfigError(value["damaged"])
         whole.merge(Summary.from_json(value))
     return whole
+
+
+def make_report(manifest: Mapping[str, Any], corpus: str, scratch: str, progress: str,
+                pipeline: Callable[[Callable[[beam.Pipeline], None]], None],
+                tokenizer: Tokenizer | None = None, compare: str = "") -> dict[str, bytes]:
+    """The files of the report.
+
+    Args:
+      manifest: of the corpus.
+      corpus: its folder.
+      scratch: existing folder for temporary files, which workers can reach too.
+      progress: existing local folder for workers' progress, or "".
+      pipeline: runs a Beam pipeline that its argument fills.
+      tokenizer: to count tokens with.
+      compare: another corpus, with a report, to compare with; or "".
+
+    Returns:
+      Content by name.
+
+    Raises:
+      ConfigError: the documents are damaged, or not those of the manifest; nothing to compare
+        with.
+    """
+    other = comparison.read_facts(compare) if compare else None
+    for name, data in (tokenizer.files if tokenizer else {}).items():
+        files.write_atomically(FileSystems.join(scratch, name), scratch,
+                               lambda handle, data=data: handle.write(data))
+    shards = sum(entry["file"].startswith("documents/") for entry in manifest["outputs"])
+    job = Job(corpus, shards, scratch, sampled_shares(manifest),
+              tuple(tokenizer.files) if tokenizer else (), progress)
+    summary = summarise(job, pipeline)
+    _check(manifest, summary, corpus)
+    named = None if tokenizer is None else {
+        "sha256": tokenizer.sha256, "vocabulary": tokenizer.vocab_size}
+    found = facts.make(manifest, summary, topics_of(summary), _near_copies(corpus), named)
+    found["comparison"] = other and comparison.compare(found, other, compare)
+    text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return {JSON: text.encode("utf-8"), HTML: page.render(found).encode("utf-8")}
+
+
+def _near_copies(corpus: str) -> dict[str, Any] | None:
+    path = FileSystems.join(corpus, "clusters", clusters.SUMMARY)
+    return json.loads(files.read_bytes(path)) if FileSystems.exists(path) else None
+
+
+def _check(manifest: Mapping[str, Any], summary: Summary, corpus: str) -> None:
+    """Checks that the documents read are those that the manifest counts."""
+    read: dict[str, list[int]] = {name: [0, 0, 0] for name in manifest["sources"]}
+    for (source, *_), (count, characters, size, _) in summary.documents.items():
+        old = read.get(source, [0, 0, 0])
+        read[source] = [old[0] + count, old[1] + characters, old[2] + size]
+    for source, counts in read.items():
+        entry = manifest["sources"].get(source)
+        if entry is None or counts != [entry["kept"], entry["characters"], entry["bytes"]]:
+            raise ConfigError(
+                f"--corpus: {corpus}: the documents of source {source!r} are not those of its "
+                "manifest; make the corpus again with python -m data_beam.prepare")

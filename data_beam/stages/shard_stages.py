@@ -1,9 +1,11 @@
-"""Stage `finish`: documents get their split and take the form of the corpus.
+"""The stages that work shard by shard: `filter`, `finish` and `report`.
 
-What earlier stages dropped, their dead letters and their samples of dropped texts are merged, with
-what was made and may not be in a corpus.
+`filter` applies the filters that judge one document at a time. `finish` gives each document its
+split and the columns of the corpus, adds what augmentation makes, and merges what earlier stages
+dropped, their dead letters and their samples. `report` writes CORPUS/report.html and report.json.
 """
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +14,7 @@ import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
-from data_beam.base.records import Document
+from data_beam.base.records import DeadLetter, Document, Dropped
 from data_beam.base.stage_context import (
     Context,
     Report,
@@ -23,6 +25,9 @@ from data_beam.base.stage_context import (
 )
 from data_beam.config import RecipeConfig
 from data_beam.dedup import clusters
+from data_beam.filters.chain import judge, make_filters
+from data_beam.privacy.filter import PrivacyFilter
+from data_beam.reporting.corpus_report import make_report
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks import documents
 from data_beam.sinks.shards import (
@@ -30,14 +35,57 @@ from data_beam.sinks.shards import (
     Counts,
     file_report,
     rejected_row,
+    rewrite,
     write_json_lines,
     write_rejected,
 )
 from data_beam.stages import augmentation
 
 
+def _each_shard(context: Context, write_shard: beam.DoFn) -> None:
+    """Runs a DoFn on all shard numbers and collects its reports."""
+    def build(root: beam.Pipeline) -> None:
+        _ = (shard_numbers(root, context.paths.order)
+             | "Write shard" >> beam.ParDo(write_shard)
+             | "Name report" >> beam.Map(named)
+             | "Write report" >> beam.ParDo(WriteReport(context.paths.reports)))
+
+    context.pipeline(build)
+
+
+class FilterShard(beam.DoFn):
+    """Shard number -> reports on the files of the shard, which it writes."""
+
+    def __init__(self, recipe: RecipeConfig, paths: StagePaths):
+        self._recipe, self._paths = recipe, paths
+
+    def setup(self) -> None:
+        self._filters = make_filters(self._recipe)
+        privacy = self._recipe.privacy
+        # A document may be dropped before the filter that would have replaced its personal data.
+        self._privacy = PrivacyFilter(privacy) if privacy.enabled else None
+        self._progress = WorkerProgress(self._paths.progress)
+
+    def process(self, shard: int) -> Iterator[Report]:
+        yield from rewrite(self._paths, shard, self._judge, self._progress,
+                           self._privacy.masked if self._privacy else str)
+        self._progress.flush()
+
+    def _judge(self, document: Document) -> Document | Dropped | DeadLetter:
+        *_, (_, outcome) = judge(document, self._filters)
+        if isinstance(outcome, Document) or self._privacy is None:
+            return outcome
+        return dataclasses.replace(
+            outcome, detail=self._privacy.masked_quote(outcome.detail, document.text))
+
+
+def run_filter(context: Context) -> None:
+    """Runs the stage `filter`."""
+    _each_shard(context, FilterShard(context.recipe, context.paths))
+
+
 class FinishShard(beam.DoFn):
-    """Shard number -> reports on its files, once they are written."""
+    """Shard number -> reports on the files of the shard, which it writes."""
 
     def __init__(self, recipe: RecipeConfig, paths: StagePaths,
                  admitted: dict[str, frozenset[int]]):
@@ -94,16 +142,22 @@ class FinishShard(beam.DoFn):
         return {**file_report(paths, path, size, digest, number), "sources": counts.by_source}
 
 
-def run(context: Context) -> None:
-    """Runs the stage; `place.output` is the corpus itself."""
+def run_finish(context: Context) -> None:
+    """Runs the stage `finish`; `paths.output` is the corpus itself."""
     admitted = augmentation.admitted(context) if context.recipe.augment.enabled else (
         {source.name: frozenset() for source in context.recipe.sources})
+    _each_shard(context, FinishShard(context.recipe, context.paths, admitted))
 
-    def build(root: beam.Pipeline) -> None:
-        _ = (shard_numbers(root, context.paths.order)
-             | "Finish shard" >> beam.ParDo(
-                 FinishShard(context.recipe, context.paths, admitted))
-             | "Name report" >> beam.Map(named)
-             | "Write report" >> beam.ParDo(WriteReport(context.paths.reports)))
 
-    context.pipeline(build)
+def run_report(context: Context) -> None:
+    """Runs the stage `report`; `paths.output` is the corpus itself."""
+    paths = context.paths
+    scratch = FileSystems.join(paths.temporary, "work")
+    files.make_folder(scratch)
+    contents = make_report(context.corpus, paths.output, scratch, paths.progress, context.pipeline)
+    write = WriteReport(paths.reports)
+    for name, data in contents.items():
+        path = FileSystems.join(paths.output, name)
+        size, digest = files.write_atomically(path, paths.temporary,
+                                              lambda handle, data=data: handle.write(data))
+        write.process(named(file_report(paths, path, size, digest, 1)))

@@ -2,6 +2,7 @@
 
 import base64
 import collections
+import datetime
 import hashlib
 import html
 import html.parser
@@ -20,13 +21,14 @@ from hypothesis import strategies as st
 from data_beam import prepare, report, tokenize, train_tokenizer
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
 from data_beam.readers import corpus_files
-from data_beam.reporting import make, page
+from data_beam.reporting import corpus_report, page
+from data_beam.reporting.facts import limit_of
 from data_beam.reporting.marks import clip, find_marks, redact
-from data_beam.reporting.markup import escape, marked
+from data_beam.reporting.page import change, duration, marked
 from data_beam.reporting.summary import Summary
 from data_beam.runners import beam_options
 from maxlm.config.schema import ConfigError
-from tests.data_beam import report_corpus
+from tests.data_beam.reporting import report_corpus
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +87,11 @@ def agrees(entry: dict, values: np.ndarray) -> None:
 
 
 def test_totals_and_sources(facts, rows, corpus):
-    books = json.loads((corpus / "manifest.json").read_text("utf-8"))
-    assert facts["total"] == {**books["total"], "tokens": facts["total"]["tokens"]}
+    manifest = json.loads((corpus / "manifest.json").read_text("utf-8"))
+    lost = sum(entry["dropped_characters"] for entry in facts["sources"])
+    assert facts["total"] == {**manifest["total"], "tokens": facts["total"]["tokens"],
+                              "dropped_characters": lost}
+    assert facts["made"] == manifest["made"]
     assert [entry["name"] for entry in facts["sources"]] == list(report_corpus.SOURCES)
     for entry in facts["sources"]:
         of = [row for row in rows if row["source"] == entry["name"]]
@@ -119,6 +124,7 @@ def test_the_funnel_leads_from_what_was_read_to_what_was_kept(facts, corpus):
             assert reason["documents"] == len(of) > 0
             assert reason["sources"] == collections.Counter(row["source"] for row in of)
         assert stage["lost"] == sum(reason["documents"] for reason in stage["reasons"])
+        assert stage["characters"] == sum(row["characters"] or 0 for row in stage["reasons"])
     assert left == facts["total"]["kept"]
 
 
@@ -260,6 +266,37 @@ def test_the_reason_is_marked_in_the_text(facts):
     assert marked("privacy", "personal data") == ["write to [EMAIL] now"]
 
 
+def test_dropped_characters_by_stage_and_reason(facts, corpus):
+    texts = [json.loads(line) for path in (corpus / "samples").iterdir()
+             for line in path.read_text("utf-8").splitlines()]
+    shown = {(stage["stage"], row["reason"]): row["characters"]
+             for stage in facts["funnel"] for row in stage["reasons"] if not row["dead_letter"]}
+    assert shown.pop(("read", "empty file")) is None  # dropped before it had a text
+    truth = collections.Counter()
+    for row in texts:
+        truth[row["stage"], row["reason"]] += row["characters"]
+    assert shown == truth
+    assert facts["total"]["dropped_characters"] == truth.total()
+
+
+@pytest.mark.parametrize(("detail", "value", "limit", "distance"), [
+    ("0.3125, limit 0.25", 0.3125, 0.25, 0.25), ("39 characters, fewer than 50", 39, 50, -0.22),
+    ("0.816 of the lines, more than 0.68", 0.816, 0.68, 0.2),
+    ("2 of 4 lines, more than 0.4: 'a, limit 9'", 0.5, 0.4, 0.25),
+    ("20 copies, limit 20 'And so'", 20, 20, 0), ("3, limit 0", 3, 0, 3),
+    ("1e+04, limit 5000 'x'", 1e4, 5000, 1), ("0.00, less than 2", 0, 2, -1),
+    ("1267.4, more than 950.0 (the limit of the recipe)", 1267.4, 950, 0.3341)])
+def test_how_far_a_measure_is_from_its_limit(detail, value, limit, distance):
+    assert limit_of(detail) == {"value": value, "limit": limit, "distance": distance}
+
+
+@pytest.mark.parametrize("detail", [
+    "", "'1, limit 2'", "same text as 12ab", "similarity 0.9 to 12ab, the longest of 2", "es 0.98",
+    "email=3: '4, limit 5'", "it is 3, limit 4"])
+def test_a_detail_without_a_limit_has_no_distance(detail):
+    assert limit_of(detail) is None
+
+
 RECIPE = {"filters": {"short_line_width": 30}}
 
 
@@ -302,7 +339,7 @@ def test_any_text_is_marked_in_order_and_comes_back_from_its_markup(text, droppe
             markup = marked(of, spans)
             assert set(re.findall("<[^>]*>", markup)) <= {"<mark>", "</mark>"}
             without = html.unescape(re.sub("</?mark>", "", markup))
-            assert without == html.unescape(escape(of))
+            assert without == html.unescape(marked(of, []))
             if of.isprintable():
                 assert without == of
 
@@ -442,14 +479,14 @@ def test_numbers_do_not_depend_on_shards_or_workers(facts, tokenizer, tmp_path):
 
 
 def test_summaries_add_up_in_any_order(corpus, tmp_path):
-    books = json.loads((corpus / "manifest.json").read_text("utf-8"))
+    manifest = json.loads((corpus / "manifest.json").read_text("utf-8"))
 
     def pipeline(build) -> None:
         root = beam_options.make_pipeline(beam_options.pipeline_options([]))
         build(root)
         root.run().wait_until_finish()
 
-    make.make(books, str(corpus), str(tmp_path), "", pipeline)
+    corpus_report.make_report(manifest, str(corpus), str(tmp_path), "", pipeline)
     parts = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("summary-*.json"))]
 
     def together(order) -> dict:
@@ -490,19 +527,93 @@ def test_prepare_writes_it_and_the_command_makes_it_again(prepared, tokenizer, c
     assert json.loads(first["report.json"])["total"]["kept"] == 6
     assert report.main([f"--corpus={out}"]) == 0
     assert {name: (out / name).read_bytes() for name in first} == first
-    manifest = (out / "manifest.json").read_bytes()
+    before = (out / "manifest.json").read_bytes()
     assert report.main([f"--corpus={out}", f"--tokenizer={tokenizer}"]) == 0
     assert json.loads((out / "report.json").read_text())["total"]["tokens"] > 0
     # The corpus is still whole and the manifest knows its new files.
-    books = json.loads((out / "manifest.json").read_text())
+    manifest = json.loads((out / "manifest.json").read_text())
     on_disk = {str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
                for path in out.rglob("*") if path.is_file() and path.name != "manifest.json"}
-    assert on_disk == {entry["file"]: entry["sha256"] for entry in books["outputs"]}
+    assert on_disk == {entry["file"]: entry["sha256"] for entry in manifest["outputs"]}
     capsys.readouterr()
     prepare.prepare(recipe, str(out), beam_options.pipeline_options([]))
     assert "nothing to do" in capsys.readouterr().out
     assert report.main([f"--corpus={out}"]) == 0
-    assert (out / "manifest.json").read_bytes() == manifest
+    assert (out / "manifest.json").read_bytes() == before
+
+
+def test_the_page_says_when_and_how_long(prepared, monkeypatch):
+    recipe, out = prepared
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    prepare.prepare(recipe, str(out.parent / "dated"), beam_options.pipeline_options([]))
+    now, then = (json.loads((folder / "manifest.json").read_text())
+                 for folder in (out.parent / "dated", out))
+    assert then["made"] == {"started": "1970-01-01T00:00:00Z", "seconds": None}
+    started = datetime.datetime.fromisoformat(now["made"].pop("started"))
+    assert before <= started <= datetime.datetime.now(datetime.UTC)
+    assert 0 < now["made"].pop("seconds") < 600
+    page = (out.parent / "dated/report.html").read_text("utf-8")
+    assert started.strftime("%Y-%m-%d %H:%M:%S UTC") in page and ", took " in page
+    # Nothing else differs, and the date decides nothing.
+    reports = {"report.html", "report.json"}
+    for manifest in (now, then):
+        manifest["outputs"] = [e for e in manifest["outputs"] if e["file"] not in reports]
+    assert {**now, "made": None} == {**then, "made": None}
+    assert report.main([f"--corpus={out.parent / 'dated'}"]) == 0
+    assert (out.parent / "dated/report.html").read_text("utf-8") == page
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [
+    (0, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (3599, "59 min 59 s"), (7500, "2 h 5 min")])
+def test_durations(seconds, shown):
+    assert duration(seconds) == shown
+
+
+@pytest.mark.parametrize(("pair", "share", "shown"), [
+    ((10, 15), False, "+5 (+50.0 %)"), ((2000, 1000), False, "−1,000 (−50.0 %)"),
+    ((0, 3), False, "+3"), ((3, 3), False, "="), ((None, 3), False, "–"),
+    ((0.25, 0.2), True, "−5.0 pp"), ((0, 0.125), True, "+12.5 pp")])
+def test_changes(pair, share, shown):
+    assert change(pair, share) == shown
+
+
+def test_a_comparison_with_another_corpus(prepared, facts, made, corpus, tmp_path):
+    _, out = prepared
+    assert report.main([f"--corpus={out}", f"--compare={made}"]) == 0
+    now = json.loads((out / "report.json").read_text("utf-8"))
+    found = now["comparison"]
+    counts = {row["name"]: row["counts"] for row in found["total"]}
+    for name in ("read", "kept", "dropped", "dead_letters", "characters", "bytes"):
+        assert counts[name] == [facts["total"][name], now["total"][name]]
+    assert {row["name"]: row["kept"] for row in found["sources"]} == {
+        "s": [0, 6], **{entry["name"]: [entry["kept"], 0] for entry in facts["sources"]}}
+    reasons = {(row["stage"], row["reason"]): row for row in found["reasons"]}
+    assert reasons["dedup", "exact duplicate"]["documents"] == [7, 0]
+    assert reasons["filter", "short lines"]["shares"] == [6 / facts["total"]["read"], 0]
+    changes = [abs(row["shares"][1] - row["shares"][0]) for row in found["reasons"]]
+    assert changes == sorted(changes, reverse=True)
+    for rows in found["mixture"].values():
+        assert math.isclose(sum(row["shares"][0] for row in rows), 1)
+        assert math.isclose(sum(row["shares"][1] for row in rows), 1)
+    assert "Compared with another corpus" in (out / "report.html").read_text("utf-8")
+    assert "Compared with" not in (made / "report.html").read_text("utf-8")
+    # Itself, by the path of its report: nothing differs.
+    report.main([f"--corpus={corpus}", f"--compare={made / 'report.json'}",
+                 f"--output={tmp_path / 'same'}"])
+    same = json.loads((tmp_path / "same/report.json").read_text("utf-8"))["comparison"]
+    assert all(then == new for row in same["sources"] for then, new in (row["read"], row["kept"]))
+    assert all(row["shares"][0] == row["shares"][1] for row in same["reasons"])
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (None, "does not exist; give a corpus"), ("{", "no JSON"), ("[]", "no report of this version"),
+    ('{"format": "maxlm corpus report 1"}', "make that report again")])
+def test_what_cannot_be_compared_with_is_named(content, message, corpus, tmp_path):
+    if content is not None:
+        (tmp_path / "report.json").write_text(content)
+    with pytest.raises(ConfigError, match=rf"--compare: .*report.json.*{message}"):
+        report.main([f"--corpus={corpus}", f"--compare={tmp_path}", f"--output={tmp_path / 'o'}"])
 
 
 def test_what_a_stopped_run_left_is_removed(prepared):
@@ -514,7 +625,7 @@ def test_what_a_stopped_run_left_is_removed(prepared):
     assert not (out / "_temporary").exists()
     (out / "_temporary").mkdir()
     (out / "_temporary/thesis.tex").write_text("precious")
-    with pytest.raises(ConfigError, match="_temporary is there, and not of this command"):
+    with pytest.raises(ConfigError, match="_temporary exists and is not of this command"):
         report.main([f"--corpus={out}"])
     assert (out / "_temporary/thesis.tex").exists()
 
@@ -546,16 +657,16 @@ def test_mistakes_are_one_line(corpus, tmp_path):
         report.main([f"--corpus={corpus}", "--tokeniser=x"])
     with pytest.raises(ConfigError, match=r"--output: .* a file"):
         report.main([f"--corpus={corpus}", f"--output={corpus / 'manifest.json'}"])
-    for change, message in (
-            (lambda books: books["sources"]["web"].pop("input_bytes"),
+    for alter, message in (
+            (lambda manifest: manifest["sources"]["web"].pop("input_bytes"),
              r"another version of this program \(sources.web.input_bytes is missing\)"),
-            (lambda books: books["sources"]["web"].update(kept=99),
+            (lambda manifest: manifest["sources"]["web"].update(kept=99),
              "the documents of source 'web' are not those of its manifest")):
         copy = tmp_path / "copy"
         shutil.copytree(corpus, copy)
-        books = json.loads((copy / "manifest.json").read_text("utf-8"))
-        change(books)
-        (copy / "manifest.json").write_text(json.dumps(books))
+        manifest = json.loads((copy / "manifest.json").read_text("utf-8"))
+        alter(manifest)
+        (copy / "manifest.json").write_text(json.dumps(manifest))
         with pytest.raises(ConfigError, match=message):
             report.main([f"--corpus={copy}", f"--output={tmp_path / 'out'}"])
         assert not (tmp_path / "out").exists()

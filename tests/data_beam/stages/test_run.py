@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from data_beam.stages.balance import balanced_order
+from data_beam.stages.run import balanced_order
 
 
 def loads(sizes, workers):

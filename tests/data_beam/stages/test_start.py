@@ -9,7 +9,7 @@ import pytest
 from data_beam import prepare
 from data_beam.config import FilterConfig, InputConfig, RecipeConfig, SourceConfig
 from data_beam.runners import beam_options
-from data_beam.stages import preview, stage_manifest
+from data_beam.stages import stage_manifest, start
 from maxlm.config.schema import ConfigError
 
 
@@ -37,7 +37,7 @@ def refuse_both(root: Path, recipe: RecipeConfig, output: Path, stages=stage_man
     said = []
     for run in (lambda: prepare.prepare(recipe, str(output), beam_options.pipeline_options([]),
                                         stages, replace=replace),
-                lambda: preview.show(recipe, str(output), stages, replace)):
+                lambda: start.show(recipe, str(output), stages, replace)):
         with pytest.raises(ConfigError) as caught:
             run()
         said.append(str(caught.value))
@@ -48,7 +48,7 @@ def refuse_both(root: Path, recipe: RecipeConfig, output: Path, stages=stage_man
 def test_a_folder_of_something_else(root):
     (root / "mine").mkdir()
     (root / "mine" / "thesis.tex").write_text("years")
-    assert "holds files of something else (thesis.tex)" in refuse_both(
+    assert "contains files this command did not write (thesis.tex)" in refuse_both(
         root, recipe_of(root), root / "mine")
     assert "is, or lies below, a file" in refuse_both(
         root, recipe_of(root), root / "mine" / "thesis.tex")
@@ -66,13 +66,13 @@ def test_inputs_that_are_not_there_and_a_stage_that_needs_another(root):
 def test_the_corpus_of_another_recipe(root, capsys):
     recipe, output = recipe_of(root), root / "out"
     prepare.prepare(recipe, str(output), beam_options.pipeline_options([]))
-    preview.show(recipe, str(output))
+    start.show(recipe, str(output))
     assert "already, whole and of this recipe: nothing to do" in capsys.readouterr().out
     other = dataclasses.replace(recipe, filters=FilterConfig(min_characters=30))
     assert "holds a corpus of another recipe" in refuse_both(root, other, output)
-    preview.show(other, str(output), replace=True)
+    start.show(other, str(output), replace=True)
     assert "that is there is replaced" in capsys.readouterr().out
     (output / "notes.txt").write_text("mine")
-    assert "something else too (notes.txt)" in refuse_both(root, other, output, replace=True)
+    assert "other files too (notes.txt)" in refuse_both(root, other, output, replace=True)
     next((output / "documents").iterdir()).unlink()
     assert "is missing" in refuse_both(root, recipe, output)

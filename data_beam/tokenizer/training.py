@@ -1,18 +1,36 @@
-"""A sample of a corpus' texts, chosen by the hash of the documents' ids: nothing random in it."""
+"""Training a SentencePiece tokenizer: the sample of texts, the symbols, the trainer.
+
+The sample is chosen by the hash of the documents' ids, so it is the same in every run. The trainer
+runs in a process of its own, so that the command can show progress:
+
+    python -m data_beam.tokenizer.training JOB.json
+
+JOB.json: {"sentences": file with one a line, "model": file to write, "arguments": of the trainer}.
+The exit status is 3 when the trainer refuses and 4 when a file cannot be written; the message is
+the last line of standard output.
+"""
 
 import heapq
+import io
+import json
 import re
+import subprocess
+import sys
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import sentencepiece
 import xxhash
 
 from data_beam.base.characters import HAN
 from data_beam.readers.corpus_files import CorpusFiles, read_rows
 from maxlm.config.schema import ConfigError, suggestion
 
+_REFUSED, _SYSTEM = 3, 4
 COLUMNS = ["id", "text", "source", "domain", "language", "split"]
 _HAN = re.compile(f"[{HAN}]")
 
@@ -158,7 +176,7 @@ def parse_weights(text: str) -> dict[str, float] | None:
 
 
 def sentences(text: str, ends: re.Pattern[str], characters: int) -> Iterator[str]:
-    """Lines of a text, the long ones in parts, none of which is more than white space.
+    """Lines of a text without those of white space only; long ones are cut.
 
     Args:
       text: any.
@@ -229,3 +247,76 @@ def refuse_symbol(symbol: str, where: str) -> None:
 def joined(symbols: Sequence[str]) -> list[str]:
     """Symbols as SentencePiece spells them."""
     return [symbol.replace(" ", "\u2581") for symbol in symbols]
+
+
+class TrainingError(RuntimeError):
+    """SentencePiece refused; the message is its own."""
+
+
+def train(texts: Iterable[str], arguments: dict[str, Any],
+          report: Callable[[str], None]) -> tuple[bytes, int]:
+    """Trains a model.
+
+    Args:
+      texts: sentences, without line feeds.
+      arguments: of SentencePieceTrainer, besides input and output.
+      report: called with each line that the trainer logs.
+
+    Returns:
+      The model's bytes, and how many sentences the trainer skipped.
+
+    Raises:
+      TrainingError: the trainer refused.
+      OSError: temporary files cannot be written.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        lines, model, job = (Path(folder, name) for name in ("sentences", "model", "job.json"))
+        with open(lines, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{sentence}\n" for sentence in texts)
+        job.write_text(json.dumps(
+            {"sentences": str(lines), "model": str(model), "arguments": arguments}))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "data_beam.tokenizer.training", str(job)],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+        assert process.stdout is not None
+        skipped, last = 0, ""
+        try:
+            for line in process.stdout:
+                last = line.strip()
+                found = re.search(r"Skipped (\d+) too long sentences", last)
+                skipped += int(found[1]) if found else "Skipped:" in last or "Skip" in last
+                report(last)
+            status = process.wait()
+        finally:
+            process.kill()
+        if status == _REFUSED:
+            raise TrainingError(last)
+        if status == _SYSTEM:
+            raise OSError(last)
+        if status:
+            raise RuntimeError(f"SentencePiece ended with status {status}: {last}")
+        return model.read_bytes(), skipped
+
+
+def main() -> int:
+    job = json.loads(Path(sys.argv[1]).read_text())
+    model = io.BytesIO()
+    with open(job["sentences"], encoding="utf-8", newline="\n") as file:
+        try:
+            sentencepiece.SentencePieceTrainer.train(  # pyright: ignore
+                sentence_iterator=(line.removesuffix("\n") for line in file), model_writer=model,
+                **job["arguments"])
+        except RuntimeError as error:
+            sys.stderr.flush()
+            print(" ".join(str(error).split()), flush=True)
+            return _REFUSED
+    try:
+        Path(job["model"]).write_bytes(model.getvalue())
+    except OSError as error:
+        print(error, flush=True)
+        return _SYSTEM
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,13 +4,10 @@ import itertools
 import math
 import random
 
-import numpy as np
 import pytest
-import scipy.sparse
 
-from data_beam.reporting.topics import c_npmi, factorise, find_topics
-from data_beam.reporting.words import words
-from tests.data_beam.report_corpus import SUBJECTS
+from data_beam.reporting.topics import c_npmi, find_topics, segment
+from tests.data_beam.reporting.report_corpus import SUBJECTS
 
 
 def by_hand(top: list[str], documents: list[list[str]]) -> float:
@@ -64,7 +61,7 @@ def test_planted_subjects_are_told_apart(language):
     assert len(found) == 8 and abs(sum(topic.share for topic in found) - 1) < 1e-9
     assert found == sorted(found, key=lambda topic: (-topic.share, topic.words))
     for topic in found:
-        assert len(topic.words) == 10
+        assert 5 <= len(topic.words) <= 10
         # Words in all documents name no topic.
         assert set(topic.words) <= {word for subject in SUBJECTS[language] for word in subject}
     # The two topics that most documents belong to are the two subjects.
@@ -75,9 +72,9 @@ def test_planted_subjects_are_told_apart(language):
 
 
 @pytest.mark.parametrize("language", SUBJECTS)
-def test_coherence_of_topics_is_that_of_their_words(language):
+def test_coherence_of_topics_is_that_of_their_segment(language):
     texts = documents_of(language)
-    cut = [words(text, language) for text in texts]
+    cut = [segment(text, language) for text in texts]
     found = find_topics(texts, language)
     assert found
     for topic in found:
@@ -86,26 +83,9 @@ def test_coherence_of_topics_is_that_of_their_words(language):
 
 def test_words_of_one_subject_cohere_and_words_of_two_do_not():
     for language, (first, second) in SUBJECTS.items():
-        cut = [words(text, language) for text in documents_of(language)]
+        cut = [segment(text, language) for text in documents_of(language)]
         pure, mixed = c_npmi([first[:10], first[:5] + second[:5]], cut)
         assert pure > 0 > mixed
-
-
-def test_the_factors_are_near_the_best_there_are():
-    """A non-negative matrix of rank 3 is found again; of a random one the error is near that of the
-    truncated singular value decomposition, which no factors can beat."""
-    rng = np.random.default_rng(0)
-    exact = rng.random((50, 3)) ** 4 @ rng.random((3, 40)) ** 4
-    matrix = scipy.sparse.csr_matrix(exact)
-    left, right = factorise(matrix, 3)
-    assert left.min() >= 0 and right.min() >= 0
-    assert np.allclose(np.linalg.norm(right, axis=1), 1)
-    assert np.linalg.norm(exact - left @ right) < 0.05 * np.linalg.norm(exact)
-    noisy = rng.random((60, 80))
-    left, right = factorise(scipy.sparse.csr_matrix(noisy), 5)
-    singular = np.linalg.svd(noisy, compute_uv=False)
-    best = math.sqrt((singular[5:] ** 2).sum())
-    assert best <= np.linalg.norm(noisy - left @ right) < 1.1 * best
 
 
 def test_little_text_has_no_topics():
@@ -115,9 +95,9 @@ def test_little_text_has_no_topics():
 
 
 def test_words_by_language():
-    assert words("Don't count 3 naïve co-operations, étés!", "en") == [
+    assert segment("Don't count 3 naïve co-operations, étés!", "en") == [
         "don't", "count", "naïve", "co", "operations", "étés"]
-    assert words("患者每天早晨测量3次血压。", "zh") == [
+    assert segment("患者每天早晨测量3次血压。", "zh") == [
         "患者", "每天", "早晨", "测量", "次", "血压"]
-    assert words("Gemüse und Äpfel", "de") == ["gemüse", "und", "äpfel"]
-    assert words("हिन्दी में लिखा", "hi") == ["हिन्दी", "में", "लिखा"]  # vowel signs are no letters
+    assert segment("Gemüse und Äpfel", "de") == ["gemüse", "und", "äpfel"]
+    assert segment("हिन्दी में लिखा", "hi") == ["हिन्दी", "में", "लिखा"]  # vowel signs are no letters

@@ -40,9 +40,9 @@ from data_beam.config import (
 from data_beam.extract.document import process
 from data_beam.filters.chain import judge
 from data_beam.readers.listing import list_files
-from data_beam.reporting import summarise
+from data_beam.reporting import corpus_report
 from data_beam.runners import beam_options
-from data_beam.stages import dedup, extract, filter, finish, preview, stage_manifest
+from data_beam.stages import dedup, extract, shard_stages, stage_manifest, start
 from data_beam.stages.run import run_stage
 from maxlm.config.schema import ConfigError, build
 from maxlm.data import corpus
@@ -295,7 +295,7 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
 
 
 def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
-    monkeypatch.setattr("data_beam.stages.run.ALONE", -1)  # every stage in worker processes
+    monkeypatch.setattr("data_beam.stages.run.SMALL", -1)  # every stage in worker processes
     recipe, output, _ = made
     run(recipe, tmp_path / "out", "--runner=FnApiRunner",
         "--direct_running_mode=multi_processing", "--direct_num_workers=2")
@@ -388,7 +388,7 @@ def test_a_corpus_is_replaced_on_request_from_the_stages_that_hold(made, tmp_pat
     note = tmp_path / "out/documents/notes.txt"
     note.write_text("precious")
     before = contents(tmp_path / "out")
-    with pytest.raises(ConfigError, match=r"something else too \(documents/notes.txt\)"):
+    with pytest.raises(ConfigError, match=r"other files too \(documents/notes.txt\)"):
         prepare.prepare(other, out, options, replace=True)
     assert contents(tmp_path / "out") == before
     note.unlink()
@@ -422,7 +422,7 @@ def test_another_evaluation_file_on_an_old_output_is_refused(tmp_path):
 
 def test_a_folder_with_other_files_is_left_alone(made, tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(ConfigError, match=r"holds files of something else \(thesis.tex\)"):
+    with pytest.raises(ConfigError, match=r"this command did not write \(thesis.tex\)"):
         run(made[0], tmp_path)
     assert contents(tmp_path).keys() == {"thesis.tex"}
 
@@ -565,7 +565,7 @@ def test_what_a_damaged_later_stage_was_made_from_is_checked_too(made, tmp_path,
 
 
 def test_the_check_in_the_documentation_finds_altered_bytes(made, tmp_path):
-    page = (Path(__file__).parents[2] / "docs/corpus.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs/corpus.md").read_text("utf-8")
     [check] = re.findall(r"^python -c .*sha256sum.*$", page, re.MULTILINE)
     shutil.copytree(made[1], tmp_path / "CORPUS")
     whole = subprocess.run(["bash", "-c", check], cwd=tmp_path, text=True, capture_output=True)
@@ -578,7 +578,7 @@ def test_the_check_in_the_documentation_finds_altered_bytes(made, tmp_path):
 
 def test_a_dry_run_shows_each_decision_and_writes_nothing(made, tmp_path, capsys):
     recipe, _, _ = made
-    preview.show(recipe, str(tmp_path / "out"))
+    start.show(recipe, str(tmp_path / "out"))
     assert list(tmp_path.iterdir()) == []
     shown = capsys.readouterr().out
     assert "extract: sources, " in shown and "filter: filter, language" in shown
@@ -592,14 +592,14 @@ def test_a_dry_run_shows_each_decision_and_writes_nothing(made, tmp_path, capsys
 
 def test_a_dry_run_of_some_stages_shows_no_others(made, tmp_path, capsys):
     recipe, _, _ = made
-    preview.show(recipe, str(tmp_path / "out"), stages=("extract",))
+    start.show(recipe, str(tmp_path / "out"), stages=("extract",))
     shown = capsys.readouterr().out
     assert "    extract: sources" in shown and "    filter (not in this run): " in shown
     assert re.search(r"menu.html\n      read > extract: [^>]* > kept\n", shown)
     assert "dropped by filter" not in shown and "dropped by dedup" not in shown
     assert "dead letter by read: binary content" in shown
     assert shown.endswith("\nafter extract, the last stage of this run\n")
-    preview.show(recipe, str(tmp_path / "out"), stages=("extract", "filter"))
+    start.show(recipe, str(tmp_path / "out"), stages=("extract", "filter"))
     shown = capsys.readouterr().out
     assert "dropped by filter: short lines" in shown and "dropped by dedup" not in shown
 
@@ -726,17 +726,19 @@ def test_beam_is_told_its_runner_and_every_transform_has_a_label(made):
         build(root)
         names.extend(t.unique_name for t in root.to_runner_api().components.transforms.values())
 
-    for stage in (extract, filter, dedup, finish):
-        stage.run(Context(
+    for run_stage_alone in (extract.run, shard_stages.run_filter, dedup.run,
+                            shard_stages.run_finish):
+        run_stage_alone(Context(
             made[0], StagePaths("in", ("in",), "/out", "/out/_temporary", "", range(3)), fill))
-    fill(lambda root: summarise.build(root, summarise.Job("/out", 3, "/tmp", {}, (), "")))
+    job = corpus_report.Job("/out", 3, "/tmp", {}, (), "")
+    fill(lambda root: corpus_report.build(root, job))
     assert len(names) > 60
     # A transform without a label is named after its class or lambda, as in "Map(<lambda at ...>)".
     assert not [name for name in names if "(" in name.split("/")[0]]
 
 
 def test_the_recipe_in_the_documentation_runs(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs/corpus.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs/corpus.md").read_text("utf-8")
     blocks = page.split("```python\n")[1:]
     recipe, reading = (block.split("```")[0] for block in blocks)
     monkeypatch.chdir(tmp_path)
