@@ -24,6 +24,7 @@ import pytest
 import zstandard
 
 from data_beam import prepare
+from data_beam.base.filter import Filter
 from data_beam.base.records import DeadLetter, Document, Origin, Record
 from data_beam.base.stage_context import Context, StagePaths
 from data_beam.config import (
@@ -221,8 +222,11 @@ def test_what_fails_on_a_record_makes_it_a_dead_letter(made):
     assert "UnicodeEncodeError" in outcome.detail
 
 
-class Fails:
-    stage = "privacy"
+class Fails(Filter):
+    name = "privacy"
+
+    def __init__(self):
+        super().__init__(None)
 
     def __call__(self, document: Document) -> Document:
         raise KeyError("from a user's function")
@@ -233,7 +237,7 @@ class FullDisk(Fails):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_rule_that_fails_makes_a_dead_letter_but_a_disk_that_fails_stops_the_job():
+def test_a_filter_that_fails_makes_a_dead_letter_but_a_disk_that_fails_stops_the_job():
     document = Document(Origin("s", "p"), "text", "d", "l", "", "", None, "", "", ())
     (_, outcome), = judge(document, [Fails(), Fails()])
     assert isinstance(outcome, DeadLetter)
