@@ -1,4 +1,4 @@
-"""The folder that a command writes: one run at a time, and nothing deleted but what it wrote."""
+"""The folder that a command writes: one run at a time, and only its own files are deleted."""
 
 import contextlib
 import fcntl
@@ -14,7 +14,7 @@ from data_beam.base import files
 from maxlm.config.schema import ConfigError
 
 _MARKER = "made_by"
-"""File in the temporary folder, there from a run's start to its end: names the command."""
+"""File in the temporary folder that names the command, from the start of a run to its end."""
 _TEMPORARY_FILES = re.compile(
     rf"{files.TEMPORARY}/(?:{_MARKER}|listing\.jsonl?"
     r"|(?:reports/|progress/)?unfinished-[0-9a-f]{32}|parts/(?:\d+-)?[0-9a-f]{32}\.parquet"
@@ -23,10 +23,10 @@ _TEMPORARY_FILES = re.compile(
 
 @contextlib.contextmanager
 def exclusive(output: str) -> Iterator[str]:
-    """Makes the folder and keeps other runs out of it until the block ends.
+    """Makes the folder and locks it against other runs until the block ends.
 
     The lock is the kernel's, on the folder itself: it leaves no file and ends with the process.
-    Remote file systems have none. A folder made here and still empty at the end is removed.
+    Remote file systems have none. A new folder that is still empty at the end is removed.
 
     Args:
       output: folder, local or on any file system that Beam knows.
@@ -66,13 +66,13 @@ def exclusive(output: str) -> Iterator[str]:
 
 
 def is_unfinished(output: str, command: str) -> bool:
-    """Whether a run of `command` began here and did not come to its end."""
+    """Whether a run of `command` began here and did not finish."""
     path = FileSystems.join(output, files.TEMPORARY, _MARKER)
     return FileSystems.exists(path) and files.read_bytes(path).strip() == command.encode()
 
 
 def check_is_folder(output: str) -> None:
-    """Checks that an output, if it is there, is a folder.
+    """Checks that an output is a folder or does not exist.
 
     Raises:
       ConfigError: it is, or lies below, a file.
@@ -84,7 +84,7 @@ def check_is_folder(output: str) -> None:
 
 
 def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
-    """Checks that `begin` may have a folder; see there.
+    """Checks that `begin` may use a folder; see there.
 
     Raises:
       ConfigError: it holds files of something else.
@@ -99,16 +99,15 @@ def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
 
 def begin(output: str, command: str, own: re.Pattern[str],
           keep: Callable[[str], bool] = lambda name: False) -> str:
-    """Clears what a stopped run left and marks the folder as this command's until `finish`.
+    """Deletes the files of a stopped run and marks the folder as this command's until `finish`.
 
-    Only files are deleted that the command makes, by their names, and only in a folder that it
-    marked; anything else there is somebody's.
+    Only files with names that the command writes are deleted, and only in a folder that it marked.
 
     Args:
       output: the folder.
       command: name of the command, as `data_beam.prepare`.
-      own: what the command writes: full paths below `output`.
-      keep: whether a file of the command's own, by its path below `output`, stays.
+      own: paths below `output` that the command writes.
+      keep: whether to keep a file of the command, by its path below `output`.
 
     Returns:
       The temporary folder.
@@ -134,8 +133,8 @@ def begin(output: str, command: str, own: re.Pattern[str],
 
 @contextlib.contextmanager
 def scratch(output: str, command: str) -> Iterator[str]:
-    """A temporary folder of a command that works in a folder with other files, until the block
-    ends. What a stopped run of the same command left there is removed first.
+    """A temporary folder for a command that works in a folder with other files, until the block
+    ends. The files of a stopped run of the same command are removed first.
 
     Raises:
       ConfigError: there is one of another command.
@@ -156,7 +155,7 @@ def scratch(output: str, command: str) -> Iterator[str]:
 
 
 def check_reopen(output: str, own: re.Pattern[str], manifest: str) -> None:
-    """Checks that `reopen` may have a folder; see there.
+    """Checks that `reopen` may use a folder; see there.
 
     Raises:
       ConfigError: it holds files of something else too.
@@ -170,13 +169,13 @@ def check_reopen(output: str, own: re.Pattern[str], manifest: str) -> None:
 
 
 def reopen(output: str, command: str, own: re.Pattern[str], manifest: str) -> None:
-    """Makes of a whole output one that a run of `command` began, so that `begin` clears it.
+    """Marks a complete output as one that a run of `command` began, so that `begin` clears it.
 
     Args:
       output: the folder.
       command: name of the command.
       own: what the command writes beside the manifest.
-      manifest: name of the file whose presence means that the output is whole; it is deleted.
+      manifest: name of the file that marks a complete output; it is deleted.
 
     Raises:
       ConfigError: the folder holds files of something else too. Nothing was deleted.
