@@ -14,6 +14,7 @@ writes
 flags give the same bytes.
 """
 
+import functools
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -86,21 +87,16 @@ def report(corpus: str, output: str | None, tokenizer: Tokenizer | None, options
             for path in filter(None, (progress, work)):
                 files.make_folder(path)
 
-            def pipeline(build: Any) -> None:
-                root = beam_options.make_pipeline(options)
-                build(root)
-                root.run().wait_until_finish()
-
             shown = Progress("report", Path(progress), "documents", manifest["total"]["kept"]) if (
                 local) else nullcontext()
             with shown:
-                contents = make_report(manifest, corpus, work, progress, pipeline, tokenizer,
-                                       compare)
+                contents = make_report(
+                    manifest, corpus, work, progress,
+                    functools.partial(beam_options.run_pipeline, options), tokenizer, compare)
             outputs = []
             for name, data in contents.items():
                 size, digest = files.write_atomically(
-                    FileSystems.join(folder, name), temporary,
-                    lambda handle, data=data: handle.write(data))
+                    FileSystems.join(folder, name), temporary, data)
                 outputs.append({"file": name, "rows": 1, "bytes": size, "sha256": digest})
             if output is None:
                 kept = [entry for entry in manifest["outputs"] if entry["file"] not in (HTML, JSON)]

@@ -1,4 +1,4 @@
-"""A text classifier from labelled examples: quality from 0 to 5, or safe and unsafe.
+"""Trains a text classifier on labelled examples: quality from 0 to 5, or safe and unsafe.
 
     python -m data_beam.train_quality --examples=LABELLED.jsonl --output=MODEL
     python -m data_beam.train_quality --examples=UNSAFE.jsonl --task=safety --output=MODEL
@@ -16,8 +16,8 @@ writes
 
 The features are hashed n-grams: of characters in Chinese and Japanese, of words elsewhere, so one
 model serves all the languages among its examples. The model is an ordinal logistic regression,
-trained without random numbers: the same examples and flags give the same bytes. Run it again and it
-does nothing. A few thousand examples suffice; a text of 7.5 kB needs 25 kB of memory.
+trained without random numbers: the same examples and flags give the same bytes. A second run does
+nothing. A few thousand examples suffice; a text of 7.5 kB needs 25 kB of memory.
 
 Name the folder in a recipe: config.quality.model or config.safety.model, see docs/model_filters.md.
 """
@@ -47,27 +47,27 @@ _MAX_NGRAMS = 8
 def _features(ngrams: HashedNgrams, texts: Sequence[str], features: int, progress: StatusLine
               ) -> scipy.sparse.csr_array:
     """[texts, features]"""
-    columns, values, ends = [], [], [0]
+    columns, values, starts = [], [], [0]
     for number, text in enumerate(texts, 1):
         found, weights = ngrams(text)
         columns.append(found.astype(np.int32))
         values.append(weights)
-        ends.append(ends[-1] + len(found))
+        starts.append(starts[-1] + len(found))
         progress(f"{number:,} of {len(texts):,} texts read")
     return scipy.sparse.csr_array(
-        (np.concatenate(values), np.concatenate(columns), np.array(ends)),
+        (np.concatenate(values), np.concatenate(columns), np.array(starts)),
         shape=(len(texts), features))
 
 
 def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, Any]:
-    """Trains a classifier unless it is there; returns its report.
+    """Trains a classifier unless it is there already; returns its report.
 
     Args:
       output: folder of the model.
       flags: the command's other flags, checked.
 
     Raises:
-      ConfigError: examples that cannot be used, too few of them, something else in `output`,
+      ConfigError: examples that cannot be used, too few of them, other files in `output`,
         another run writing it, a full disk.
     """
     with output_folder.exclusive(output) as path:

@@ -1,4 +1,4 @@
-"""A SentencePiece tokenizer from a corpus.
+"""Trains a SentencePiece tokenizer on a corpus.
 
     python -m data_beam.train_tokenizer --corpus=CORPUS --output=TOK --vocab_size=8192
 
@@ -8,18 +8,18 @@ writes
     TOK/report.json       characters, bytes and words per token by source, domain and language, byte
                           pieces, unknown pieces, what it was trained on
 
-Texts come back exactly: normalisation is the identity, spaces are kept (runs of them may become one
-piece), line feeds and tabs are pieces of their own, digits are split, and with --byte_fallback any
-character without a piece is spelled by its bytes. Words like <s> in a text stay text.
+Decoding gives back the exact text: normalisation is the identity, spaces are kept (runs of them may
+become one piece), line feeds and tabs are separate pieces, digits are split, and with
+--byte_fallback any character without a piece is spelled by its bytes. Words like <s> in a text stay
+text.
 
-It learns from a sample of the documents for training, chosen by the hash of their ids; --weights
-sets the share of each source in it. The same corpus and flags give the same bytes. Run it again and
-it does nothing.
+It is trained on a sample of the training documents, chosen by the hash of their ids; --weights sets
+the share of each source in it. The same corpus and flags give the same bytes. A second run does
+nothing.
 """
 
 import hashlib
 import json
-import math
 import re
 import tempfile
 import time
@@ -70,7 +70,7 @@ _REPORT = {"sha256": str, "inputs": dict, "sources": _FERTILITY, "domains": _FER
 
 
 def _refusal(message: str, vocab_size: int) -> ConfigError:
-    """The trainer's message in the command's words."""
+    """The trainer's message as a message about the command's flags."""
     high = re.search(r"Vocabulary size too high \(\d+\).*<= (\d+)", message)
     if high:
         return ConfigError(f"--vocab_size: {vocab_size} is more than the text allows; the most "
@@ -132,10 +132,10 @@ def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: st
 def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | None:
     """The report of a tokenizer of these inputs, None when there is none.
 
-    The report is written first, so a model without one is not this command's.
+    The report is written first, so another program wrote a model without one.
 
     Raises:
-      ConfigError: there is something else.
+      ConfigError: another tokenizer is there.
     """
     model = FileSystems.join(output, SENTENCEPIECE_FILE)
     path = FileSystems.join(output, "report.json")
@@ -149,7 +149,7 @@ def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | No
         output, "report.json", lambda path: json_files.read(path, _REPORT),
         output_folder.other_inputs("tokenizer", inputs))
     assert report is not None
-    if not is_there:  # a run was stopped between the two
+    if not is_there:  # a run was stopped before it wrote the model
         return None
     if hashlib.sha256(files.read_bytes(model)).hexdigest() != report["sha256"]:
         raise ConfigError(f"--output: {model} is damaged or not the one of its report.json; "
@@ -230,8 +230,7 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
     with output_folder.naming_full_disk(output, "tokenizer"):
         for name, content in (("report.json", text.encode()), (SENTENCEPIECE_FILE, model)):
-            files.write_atomically(FileSystems.join(output, name), output,
-                                   lambda handle, content=content: handle.write(content))
+            files.write_atomically(FileSystems.join(output, name), output, content)
     return report
 
 
@@ -262,7 +261,7 @@ def main(argv: Sequence[str]) -> int:
                         help="spell characters without a piece by their bytes (the default)")
     parser.add_argument("--nobyte_fallback", dest="byte_fallback", action="store_false",
                         help="characters without a piece are unknown; texts may not come back")
-    parser.add_argument("--sample_bytes", type=float, default=50e6,
+    parser.add_argument("--sample_bytes", type=command_line.size, default=50_000_000,
                         help="bytes of text to learn from at most (50e6)")
     arguments = parser.parse_args(argv)
     least = UNK_ID + 1 + len(_WHITESPACE)
@@ -271,9 +270,6 @@ def main(argv: Sequence[str]) -> int:
     if arguments.character_coverage is not None and not 0 < arguments.character_coverage <= 1:
         raise ConfigError("--character_coverage: must be above 0 and at most 1, got "
                           f"{arguments.character_coverage}")
-    if not 1 <= arguments.sample_bytes < math.inf:  # false for a nan
-        raise ConfigError("--sample_bytes: must be a number of at least 1, got "
-                          f"{arguments.sample_bytes:g}")
     symbols, phrases = _symbols(arguments.user_defined_symbols), []
     if arguments.phrases is not None:
         phrases, left_out = symbol_lines(arguments.phrases, "--phrases", _PHRASE_CHARACTERS)
@@ -289,7 +285,7 @@ def main(argv: Sequence[str]) -> int:
         model_type=arguments.model_type, character_coverage=arguments.character_coverage,
         user_defined_symbols=symbols, phrases=phrases, byte_fallback=arguments.byte_fallback,
         split_digits=arguments.split_digits, weights=parse_weights(arguments.weights),
-        sample_bytes=int(arguments.sample_bytes))
+        sample_bytes=arguments.sample_bytes)
     trained = report["trained_on"]
     print(f"{trained['sentences']:,} sentences, {trained['skipped_sentences']:,} of them skipped "
           "by SentencePiece")

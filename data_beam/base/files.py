@@ -230,13 +230,14 @@ class _Hashed:
         return self._digest.hexdigest()
 
 
-def write_atomically(path: str, temporary: str, write: Callable[[Any], None]) -> tuple[int, str]:
-    """Writes a file through `write(handle)` under a temporary name and renames it when complete.
+def write_atomically(path: str, temporary: str, content: bytes | Callable[[Any], Any]
+                     ) -> tuple[int, str]:
+    """Writes a file under a temporary name and renames it when complete.
 
     Args:
       path: final path; an older file there is replaced.
       temporary: existing folder on the same file system for the unfinished file.
-      write: gets a binary handle that cannot seek.
+      content: of the file, or a function that writes it to a binary handle, only forwards.
 
     Returns:
       Size in bytes and SHA-256.
@@ -246,7 +247,10 @@ def write_atomically(path: str, temporary: str, write: Callable[[Any], None]) ->
         with FileSystems.create(
                 unfinished, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
             hashed = _Hashed(handle)
-            write(hashed)
+            if callable(content):
+                content(hashed)
+            else:
+                hashed.write(content)
         FileSystems.rename([unfinished], [path])
     except BaseException:
         if FileSystems.exists(unfinished):

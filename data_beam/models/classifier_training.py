@@ -212,23 +212,19 @@ class _Problem:
 
 
 def kappa(labels: np.ndarray, predicted: np.ndarray, number: int) -> float:
-    """Quadratic weighted kappa (Cohen 1968): 1 minus the mean squared difference divided by the
-    mean squared difference of independent raters with the same label shares. 0 if that is zero.
+    """Quadratic weighted kappa (Cohen 1968) by scikit-learn; 0 where both have one and the same
+    label only, for which it is undefined.
 
     Args:
       labels, predicted: [n] integers from 0 to number - 1.
       number: number of labels.
     """
-    weights = np.square(np.subtract.outer(np.arange(number), np.arange(number)))
-    observed = confusion(labels, predicted, number)
-    expected = np.outer(observed.sum(1), observed.sum(0)) / max(1, len(labels))
-    chance = float((weights * expected).sum())
-    return 1 - float((weights * observed).sum()) / chance if chance else 0.0
+    from sklearn.metrics import cohen_kappa_score  # the import takes seconds
 
-
-def confusion(labels: np.ndarray, predicted: np.ndarray, number: int) -> np.ndarray:
-    """Confusion matrix: counts by [label, predicted]."""
-    return np.bincount(labels * number + predicted, minlength=number**2).reshape(number, number)
+    if len({*labels.tolist(), *predicted.tolist()}) < 2:
+        return 0.0
+    return float(cohen_kappa_score(
+        labels, predicted, labels=np.arange(number), weights="quadratic"))
 
 
 def agreement(labels: np.ndarray, scores: np.ndarray, number: int, threshold: float
@@ -241,22 +237,21 @@ def agreement(labels: np.ndarray, scores: np.ndarray, number: int, threshold: fl
       number: number of labels.
       threshold: for precision, recall and F1 a text is positive from this label or score on.
     """
+    from sklearn import metrics
+
     rounded = np.clip(np.rint(scores), 0, number - 1).astype(int)
-    predicted, true = scores >= threshold, labels >= threshold
-    hits = int((predicted & true).sum())
-    precision = hits / max(1, int(predicted.sum()))
-    recall = hits / max(1, int(true.sum()))
+    precision, recall, f1, _ = metrics.precision_recall_fscore_support(
+        labels >= threshold, scores >= threshold, average="binary", zero_division=0)
     varied = len(set(labels.tolist())) > 1 and len(set(scores.tolist())) > 1
     spearman: Any = scipy.stats.spearmanr(scores, labels) if varied else (0.0, 1.0)
     measures = {
-        "accuracy": float((rounded == labels).mean()),
-        "accuracy_of_the_commonest_label": float(np.bincount(labels).max() / len(labels)),
-        "mean_absolute_error": float(np.abs(scores - labels).mean()),
+        "accuracy": metrics.accuracy_score(labels, rounded),
+        "accuracy_of_the_commonest_label": np.bincount(labels).max() / len(labels),
+        "mean_absolute_error": metrics.mean_absolute_error(labels, scores),
         "quadratic_weighted_kappa": kappa(labels, rounded, number),
-        "spearman": float(spearman[0]),
-        "precision": precision, "recall": recall,
-        "f1": 2 * precision * recall / (precision + recall) if hits else 0.0,
+        "spearman": spearman[0], "precision": precision, "recall": recall, "f1": f1,
     }
     return {"documents": len(labels), "threshold": threshold,
-            **{name: round(value, 4) for name, value in measures.items()},
-            "confusion": confusion(labels, rounded, number).tolist()}
+            **{name: round(float(value), 4) for name, value in measures.items()},
+            "confusion": metrics.confusion_matrix(
+                labels, rounded, labels=np.arange(number)).tolist()}

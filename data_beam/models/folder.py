@@ -97,19 +97,18 @@ def write(output: str, kind: str, inputs: Mapping[str, Any], arrays: Mapping[str
     if _is_marked(output, kind):  # an earlier run was interrupted
         files.remove([entry.path for entry in files.match(output, "unfinished-*")
                       if _UNFINISHED.fullmatch(entry.path.rpartition("/")[2])])
-    files.write_atomically(marker, output, lambda handle: handle.write(f"{kind}\n".encode()))
+    files.write_atomically(marker, output, f"{kind}\n".encode())
     digests = {}
     for name, content in others.items():
         _, digests[name] = files.write_atomically(
-            FileSystems.join(output, name), output,
-            lambda handle, content=content: handle.write(content))
+            FileSystems.join(output, name), output, content)
     if arrays:
         _, digests[ARRAYS] = files.write_atomically(
             FileSystems.join(output, ARRAYS), output, lambda handle: _write_arrays(handle, arrays))
     whole = {"kind": kind, **description, "inputs": dict(inputs), "files": digests}
     text = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
     files.write_atomically(FileSystems.join(output, DESCRIPTION), output,
-                           lambda handle: handle.write(text.encode("utf-8", "replace")))
+                           text.encode("utf-8", "replace"))
     files.remove([marker])
     return whole
 

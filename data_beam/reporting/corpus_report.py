@@ -71,17 +71,17 @@ class Job:
     progress: str
 
     def path(self, kind: str, shard: int) -> str:
-        """Of a file of the corpus."""
+        """The path of a file of the corpus."""
         return FileSystems.join(self.corpus, kind,
                                 files.shard_name(kind, shard, self.shards, KINDS[kind]))
 
     def result(self, shard: int) -> str:
-        """Of the summary of a shard."""
+        """The path of the summary of a shard."""
         return FileSystems.join(self.scratch, f"summary-{shard:05d}.json")
 
 
 class Summarise(beam.DoFn):
-    """Shard number -> nothing; its summary, or what is damaged, is in a file."""
+    """Shard number -> a file with its summary, or with what is damaged."""
 
     def __init__(self, job: Job):
         self._job = job
@@ -96,12 +96,11 @@ class Summarise(beam.DoFn):
         result = self._summary(shard)
         value = {"damaged": result} if isinstance(result, str) else result.to_json()
         data = json.dumps(value).encode("ascii")
-        files.write_atomically(self._job.result(shard), self._job.scratch,
-                               lambda handle: handle.write(data))
+        files.write_atomically(self._job.result(shard), self._job.scratch, data)
         self._progress.flush()
 
     def _summary(self, shard: int) -> Summary | str:
-        """The summary, or a message on the file that cannot be read."""
+        """The summary, or a message about the file that cannot be read."""
         summary = Summary()
         try:
             near = self._clusters(shard, summary)
@@ -188,7 +187,7 @@ class Summarise(beam.DoFn):
         return {entry["cluster"]: entry for entry in summary.clusters}
 
     def _samples(self, shard: int, summary: Summary) -> None:
-        """Adds texts of dropped documents; a line is one."""
+        """Adds texts of dropped documents."""
         for row in _lines(self._job.path("samples", shard)):
             rows = summary.dropped.setdefault((row["stage"], row["reason"]), [])
             rows.append(row)
@@ -196,8 +195,8 @@ class Summarise(beam.DoFn):
             summary.dropped[key] = first_by_id(rows, DROPPED_SAMPLES)
 
     def _dropped(self, shard: int, summary: Summary) -> None:
-        """Adds dropped documents without a text, where no stage kept one: it had none, or was
-        dropped by the reader."""
+        """Adds dropped documents of reasons without samples: they had no text, or the reader
+        dropped them."""
         found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for row in documents.read_rows(self._job.path("dropped", shard), DROPPED_SCHEMA):
             key = row["stage"], row["reason"]
@@ -242,10 +241,10 @@ def build(root: beam.Pipeline, job: Job) -> None:
 
 
 def summarise(job: Job, pipeline: Callable[[Callable[[beam.Pipeline], None]], None]) -> Summary:
-    """The summary of a whole corpus.
+    """The summary of a corpus.
 
     Args:
-      job: where it is.
+      job: paths and settings.
       pipeline: runs a Beam pipeline that its argument fills.
 
     Raises:
@@ -284,8 +283,7 @@ def make_report(manifest: Mapping[str, Any], corpus: str, scratch: str, progress
     """
     other = comparison.read_facts(compare) if compare else None
     for name, data in (tokenizer.files if tokenizer else {}).items():
-        files.write_atomically(FileSystems.join(scratch, name), scratch,
-                               lambda handle, data=data: handle.write(data))
+        files.write_atomically(FileSystems.join(scratch, name), scratch, data)
     shards = sum(entry["file"].startswith("documents/") for entry in manifest["outputs"])
     job = Job(corpus, shards, scratch, sampled_shares(manifest),
               tuple(tokenizer.files) if tokenizer else (), progress)

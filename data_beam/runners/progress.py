@@ -43,7 +43,7 @@ class StatusLine:
 
 
 class WorkerProgress:
-    """What one worker has done, in a small file that the command reads now and then.
+    """The counts of one worker, in a small file that the command reads every few seconds.
 
     Args:
       folder: local folder, or "" if the command cannot read it.
@@ -66,8 +66,7 @@ class WorkerProgress:
         if self._folder:
             self._reported = time.monotonic()
             data = json.dumps(self._done).encode("ascii")
-            files.write_atomically(FileSystems.join(self._folder, self._name), self._folder,
-                                   lambda handle: handle.write(data))
+            files.write_atomically(FileSystems.join(self._folder, self._name), self._folder, data)
 
 
 class Progress:
@@ -120,7 +119,7 @@ class Progress:
                f"{elapsed:.0f} s"
         if 0.02 < fraction < 1 and elapsed > 2:
             left = round(elapsed / fraction - elapsed)
-            # The last bytes read may hold most of the text: 60 million empty lines in one chunk.
+            # "0 s left" may be wrong: the last bytes read may contain most of the documents.
             text += f", about {left} s left" if left else ""
         return text
 
@@ -132,7 +131,7 @@ def _total(outcomes: dict[str, dict[str, int]]) -> int:
 def summary(manifest: dict[str, Any]) -> str:
     """Table by source: read (+ made) = kept + dropped + dead letters, with the reasons below.
 
-    The column `made`, of documents that augmentation makes, is there if there are any.
+    The column `made` counts documents that augmentation made; without any it is left out.
     """
     heading = ("source", "domain", "read", "made", "kept", "dropped", "dead", "MB of text",
                "languages")

@@ -18,7 +18,7 @@ from maxlm.config import outputs
 from maxlm.config.schema import ConfigError
 
 _MARKER = "made_by"
-"""File in the temporary folder that names the command, from the start of a run to its end."""
+"""File in the temporary folder while a run is unfinished; it names the command."""
 _TEMPORARY_FILES = re.compile(
     rf"{files.TEMPORARY}/(?:{_MARKER}|listing\.jsonl?"
     r"|(?:reports/|progress/)?unfinished-[0-9a-f]{32}|parts/(?:\d+-)?[0-9a-f]{32}\.parquet"

@@ -1,6 +1,7 @@
 """Running one stage, and finding out which stages need not run again."""
 
 import contextlib
+import functools
 import hashlib
 import threading
 import time
@@ -9,9 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.runners.runner import PipelineState
 
 from data_beam.base import files
 from data_beam.base.stage_context import Context, StagePaths
@@ -104,14 +103,6 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
     if read is not None and stage != "filter" and sum(read.values()) <= SMALL:
         options = beam_options.in_this_process(options)
 
-    def pipeline(build: Callable[[beam.Pipeline], None]) -> None:
-        root = beam_options.make_pipeline(options)
-        build(root)
-        state = root.run().wait_until_finish()
-        if state != PipelineState.DONE:
-            raise RuntimeError(f"the Beam job of stage {stage} ended in state {state}; {output} is "
-                               "incomplete")
-
     unit, total = ("bytes", sum(file.size for file in listing)) if read is None else (
         "documents", sum(read.values()))
     passes = dedup.passes(recipe) if stage == "dedup" else 1
@@ -119,7 +110,8 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
         contextlib.nullcontext())
     corpus = corpus_manifest.of_corpus(recipe, listing, done) if stage == "report" else {}
     with shown:
-        RUN[stage](Context(recipe, paths, pipeline, corpus))
+        RUN[stage](Context(
+            recipe, paths, functools.partial(beam_options.run_pipeline, options), corpus))
     reports = stage_manifest.read_reports(temporary)
     if stage == "report":
         sums: dict[str, Any] = {"outputs": stage_manifest.outputs(reports)}

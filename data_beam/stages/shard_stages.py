@@ -158,6 +158,5 @@ def run_report(context: Context) -> None:
     write = WriteReport(paths.reports)
     for name, data in contents.items():
         path = FileSystems.join(paths.output, name)
-        size, digest = files.write_atomically(path, paths.temporary,
-                                              lambda handle, data=data: handle.write(data))
+        size, digest = files.write_atomically(path, paths.temporary, data)
         write.process(named(file_report(paths, path, size, digest, 1)))

@@ -43,7 +43,7 @@ STAGES = tuple(SECTIONS)
 _LIBRARIES = ("resiliparse", "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2",
               "ftfy", "OpenCC", "pyarrow", "numpy")
 """A newer version of these may give another text or other bytes: each is called by an extractor, or
-(jusText, lxml) by trafilatura. Filters declare their own. All stages follow all of them."""
+(jusText, lxml) by trafilatura. Filters declare their own. All stages depend on all of them."""
 _OUTCOMES = {str: {str: int}}
 _SHAPE = {
     "fingerprint": str,
@@ -256,5 +256,4 @@ def check_files(sources: dict[str, dict[str, Any]], listing: Sequence[File]) -> 
 def write(folder: str, temporary: str, manifest: dict[str, Any]) -> None:
     """Writes the manifest of a stage or of the corpus, as its last file."""
     data = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
-    files.write_atomically(FileSystems.join(folder, NAME), temporary,
-                           lambda handle: handle.write(data))
+    files.write_atomically(FileSystems.join(folder, NAME), temporary, data)

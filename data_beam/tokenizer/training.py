@@ -78,8 +78,8 @@ def sample_documents(corpus: CorpusFiles, sample_bytes: int,
     """Documents of a split with the smallest hashes of their ids, up to `sample_bytes` of text.
 
     Without weights each document has the same chance, so sources keep their shares. With weights
-    each source gets its share of the bytes exactly; when one has too few of them, the sample is
-    that much smaller as a whole. The last document (of each source) is cut to fit.
+    each source gets exactly its share of the bytes; when a source has too little text, the whole
+    sample is smaller. The last document (of each source) is cut to fit.
 
     Args:
       corpus: its files.
@@ -180,7 +180,7 @@ def sentences(text: str, ends: re.Pattern[str], characters: int) -> Iterator[str
 
     Args:
       text: any.
-      ends: where a sentence ends; what it matches is left out.
+      ends: pattern of the separators of sentences, which are left out.
       characters: longest part. It is cut at its last space, if there is one in its second half.
     """
     for line in ends.split(text):
@@ -194,7 +194,7 @@ def sentences(text: str, ends: re.Pattern[str], characters: int) -> Iterator[str
 
 
 def symbol_lines(path: str, field: str, longest: int) -> tuple[list[str], dict[str, int]]:
-    """Pieces from a file, one a line, in its order.
+    """Pieces from a file with one a line, in its order.
 
     Args:
       path: UTF-8 text. Empty lines and repeated ones are left out and counted.
@@ -232,7 +232,7 @@ def symbol_lines(path: str, field: str, longest: int) -> tuple[list[str], dict[s
 
 
 def refuse_symbol(symbol: str, where: str) -> None:
-    """Raises ConfigError, beginning with `where`, for a text that cannot be one piece."""
+    """Raises ConfigError, with `where` in front, for a text that cannot be one piece."""
     if symbol != symbol.strip():
         raise ConfigError(f"{where}: {symbol!r} begins or ends with white space")
     if re.search(r"[^\S ]|  ", symbol):

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import difflib
 import importlib.util
+import math
 import os
 import re
 import sys
@@ -157,6 +158,17 @@ class RunFailure(RuntimeError):
     """A failure that is no mistake in the settings; the message says what to do."""
 
 
+def size(text: str) -> int:
+    """The type of a flag for a number of bytes: 50e6 is as good as 50000000."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1 <= value < math.inf:  # false for a nan
+        raise argparse.ArgumentTypeError(f"must be a number of at least 1, got {text!r}")
+    return int(value)
+
+
 class Parser(argparse.ArgumentParser):
     """argparse with one-line errors that name the closest flag, and with help by section.
 
@@ -232,7 +244,7 @@ class Parser(argparse.ArgumentParser):
             near = None if flag in self._option_string_actions else self._near(flag, missing)
             if near:
                 raise self.unknown(flag)
-        raise ConfigError(f"{message}; see --help")
+        raise ConfigError(f"{message.removeprefix('argument ')}; see --help")
 
 
 class _ShowHelp(argparse.Action):

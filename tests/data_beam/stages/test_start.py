@@ -67,11 +67,11 @@ def test_the_corpus_of_another_recipe(root, capsys):
     recipe, output = recipe_of(root), root / "out"
     prepare.prepare(recipe, str(output), beam_options.pipeline_options([]))
     start.show(recipe, str(output))
-    assert "already, whole and of this recipe: nothing to do" in capsys.readouterr().out
+    assert "already, complete and of this recipe: nothing to do" in capsys.readouterr().out
     other = dataclasses.replace(recipe, filters=FilterConfig(min_characters=30))
     assert "holds a corpus of another recipe" in refuse_both(root, other, output)
     start.show(other, str(output), replace=True)
-    assert "that is there is replaced" in capsys.readouterr().out
+    assert "of another recipe or other files, is replaced" in capsys.readouterr().out
     (output / "notes.txt").write_text("mine")
     assert "other files too (notes.txt)" in refuse_both(root, other, output, replace=True)
     next((output / "documents").iterdir()).unlink()
