@@ -241,7 +241,8 @@ def agreement(labels: np.ndarray, scores: np.ndarray, number: int, threshold: fl
 
     rounded = np.clip(np.rint(scores), 0, number - 1).astype(int)
     precision, recall, f1, _ = metrics.precision_recall_fscore_support(
-        labels >= threshold, scores >= threshold, average="binary", zero_division=0)  # pyright: ignore[reportArgumentType]
+        labels >= threshold, scores >= threshold, average="binary",
+        zero_division=0)  # pyright: ignore
     varied = len(set(labels.tolist())) > 1 and len(set(scores.tolist())) > 1
     spearman: Any = scipy.stats.spearmanr(scores, labels) if varied else (0.0, 1.0)
     measures = {

@@ -118,7 +118,7 @@ def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
     documents = [segment(text, language) for text in texts]
     shortest = 2 if language in _CHINESE else 3  # shorter words mean little alone
     vectorizer = TfidfVectorizer(
-        analyzer=lambda document: [  # pyright: ignore[reportArgumentType]: no types there
+        analyzer=lambda document: [  # pyright: ignore
             word for word in document if len(word) >= shortest],
         min_df=_MIN_DOCUMENT_FREQUENCY, max_df=_MAX_SHARE, max_features=_VOCABULARY,
         sublinear_tf=True, smooth_idf=False)
@@ -130,9 +130,8 @@ def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
     if len(names) < 2 * TOP_WORDS:
         return []
     vectorizer.idf_ = vectorizer.idf_ - 1  # log(n / df): scikit-learn's + 1 lets "and" name topics
-    model = NMF(
-        max(2, min(TOPICS, len(texts) // _DOCUMENTS_PER_TOPIC)),  # pyright: ignore[reportArgumentType]
-        init="nndsvda", max_iter=_ITERATIONS, random_state=0)
+    number_of_topics: Any = max(2, min(TOPICS, len(texts) // _DOCUMENTS_PER_TOPIC))
+    model = NMF(number_of_topics, init="nndsvda", max_iter=_ITERATIONS, random_state=0)
     weights = model.fit_transform(vectorizer.transform(documents))
     strongest = np.where(weights.max(1) > 0, weights.argmax(1), -1)
     found = []

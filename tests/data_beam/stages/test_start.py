@@ -45,7 +45,7 @@ def refuse_both(root: Path, recipe: RecipeConfig, output: Path, stages=stage_man
     return said[0]
 
 
-def test_a_folder_of_something_else(root):
+def test_a_folder_with_other_files(root):
     (root / "mine").mkdir()
     (root / "mine" / "thesis.tex").write_text("years")
     assert "contains files this command did not write (thesis.tex)" in refuse_both(

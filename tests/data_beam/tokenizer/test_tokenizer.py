@@ -59,7 +59,7 @@ def trained(request, corpus, tmp_path_factory):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_texts_come_back_exactly(trained, text):
+def test_decoding_gives_the_exact_text(trained, text):
     tokenizer = Tokenizer.load(trained / "tokenizer.model")
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == text
@@ -125,7 +125,7 @@ def test_same_inputs_give_the_same_bytes_and_are_not_trained_again(corpus, tmp_p
     ({"report.json": "{}", "tokenizer.model": "mine"}, "sha256 is missing"),
     ({"report.json": '{"sha256": "0", "inputs": {}, "sources": {"a": {}}}'}, "is missing"),
 ])
-def test_files_of_something_else_are_not_overwritten(corpus, tmp_path, capsys, files, message):
+def test_files_of_other_programs_are_not_overwritten(corpus, tmp_path, capsys, files, message):
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     with pytest.raises(ConfigError, match=message):
