@@ -14,6 +14,7 @@ from maxlm.config import ConfigError, Parser, run_command, split_overrides
 from maxlm.evals.held_out import HeldOut, evaluation_plan
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.telemetry.console import log
+from maxlm.telemetry.metrics import finite_row
 from maxlm.training.resume import evaluation_differences
 from maxlm.training.runs import open_run
 
@@ -40,8 +41,8 @@ def main(argv: Sequence[str]) -> int:
     held_out = HeldOut(run.config, run.mesh, placement, run.params, plan)
     scores = held_out.run(run.params)
     assert scores is not None  # nothing interrupts it
-    print(json.dumps({"step": run.step, "split": run.config.evals.split,
-                      "eval/set": plan.hash[:12], **scores}, indent=2))
+    print(json.dumps(finite_row({"step": run.step, "split": run.config.evals.split,
+                                 "eval/set": plan.hash[:12], **scores}), indent=2))
     return 0
 
 

@@ -14,7 +14,6 @@ if __name__ == "__main__":  # before the imports that take seconds
 import contextlib
 import dataclasses
 import json
-import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +27,6 @@ from maxlm.config import (
     Config,
     ConfigError,
     Parser,
-    RunFailure,
     local_path,
     resolve_config,
     run_command,
@@ -135,8 +133,10 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
 
     # -- state -------------------------------------------------------------------------------
     abstract = abstract_state(config, mesh)
-    found = checkpointer.restore_newest(
-        abstract, refuse_other_run(config, description, new_evaluation_set), report)
+    checkpointer.judge_by(evaluation.hash[:12] if evaluation else None)
+    with host_memory.trim_after_compile() if checkpointer.steps() else contextlib.nullcontext():
+        found = checkpointer.restore_newest(
+            abstract, refuse_other_run(config, description, new_evaluation_set), report)
     if found is None:
         start, state, tokens_seen, saved_plan = 0, init_state(config, mesh), 0, {}
     else:
@@ -190,21 +190,14 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         now = time.monotonic()
         seconds, finished_last = now - finished_last, now
         tokens_seen += int(values["tokens"])
-        for name in ("loss", "grad_norm"):  # a bad gradient has spoiled the weights already
-            if not math.isfinite(values[name]):
-                good = max(checkpointer.steps(), default=None)
-                raise RunFailure(
-                    f"the {name} of step {step} is {values[name]}; "
-                    + (f"checkpoints up to step {good} are good" if good else "no step was saved")
-                    + ". Lower the learning rate or the clip norm, or look at the documents of "
-                    "that batch")
-        row = {"step": step, "loss": values["loss"], "grad_norm": values["grad_norm"],
-               "learning_rate": values["learning_rate"], "tokens": tokens_seen,
-               "tokens_per_second": values["tokens"] / seconds, "step_seconds": seconds,
-               "data_wait_seconds": waited}
+        row = {"step": step} | {name: values[name] for name in (
+            "loss", "grad_norm", "update_norm", "param_norm", "learning_rate")}
+        row |= {"tokens": tokens_seen, "tokens_per_second": values["tokens"] / seconds,
+                "step_seconds": seconds, "data_wait_seconds": waited}
         if metrics_file and (step % config.telemetry.log_every == 0 or step == config.run.steps):
             metrics_file.write(row)
             progress.step(row)
+        checkpointer.after_step(step, values)
         if step in passed_epochs:
             report(f"step {step}: epochs passed: " + ", ".join(
                 f"{name} {epochs}" for name, epochs in passed_epochs[step].items()))
@@ -226,6 +219,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         report(f"step {step}: held-out loss {row['eval/loss']:.4f}, "
                f"perplexity {row['eval/perplexity']:.2f}, "
                f"bits per byte {row['eval/bits_per_byte']:.4f}")
+        checkpointer.after_evaluation(step, row["eval/loss"])
         finished_last = time.monotonic()
 
     def save(step: int, state: TrainState) -> None:
@@ -283,8 +277,11 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         finish(*pending)
     if done > saved:
         save(done, state)
+    complete = done == config.run.steps and not cut_short
+    if complete:
+        checkpointer.after_last_step(done)
     checkpointer.close()
-    if done < config.run.steps or cut_short:
+    if not complete:
         report(verify_stop(checkpointer, done, start))
         return signals.status
     report(f"done: {config.run.steps} steps, {tokens_seen:,} tokens, "

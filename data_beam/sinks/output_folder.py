@@ -140,7 +140,7 @@ def is_unfinished(output: str, command: str) -> bool:
 
 
 def check_is_folder(output: str) -> None:
-    """Checks that an output, if it is there, is a folder.
+    """Checks that an output is a folder or does not exist.
 
     Raises:
       ConfigError: it is, or lies below, a file.
@@ -167,15 +167,15 @@ def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
 
 def begin(output: str, command: str, own: re.Pattern[str],
           keep: Callable[[str], bool] = lambda name: False) -> str:
-    """Clears what a stopped run left and marks the folder as this command's until `finish`.
+    """Deletes the files of a stopped run and marks the folder as this command's until `finish`.
 
     It deletes only files with names that the command writes, and only in a folder that it marked.
 
     Args:
       output: the folder.
       command: name of the command, as `data_beam.prepare`.
-      own: what the command writes: full paths below `output`.
-      keep: whether a file of the command's own, by its path below `output`, stays.
+      own: paths below `output` that the command writes.
+      keep: whether to keep a file of the command, by its path below `output`.
 
     Returns:
       The temporary folder.

@@ -19,6 +19,9 @@ import ml_collections
 
 T = TypeVar("T")
 
+# The largest and the smallest normal numbers of float32. Devices flush smaller ones to 0.
+FLOAT32_MAX, FLOAT32_TINY = (2 - 2.0**-23) * 2.0**127, 2.0**-126
+
 
 class ConfigError(ValueError):
     """A setting the user gave cannot be used; the message names it and the fix."""
@@ -167,6 +170,11 @@ def _wrong_type(path: str, kind: Any, value: Any, typed: bool = False) -> Config
 
 def _check_bounds(value: Any, field: dataclasses.Field, path: str) -> None:
     rules = field.metadata
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, float) and math.isfinite(number) and number and not (
+                FLOAT32_TINY <= abs(number) <= FLOAT32_MAX):
+            raise ConfigError(f"{path}: {number} is not a float32 number; use 0, or a magnitude "
+                              f"from {FLOAT32_TINY:.3g} to {FLOAT32_MAX:.3g}")
     choices = rules.get("choices")
     if choices is not None and value not in choices:
         if len(choices) == 1:

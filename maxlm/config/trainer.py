@@ -44,7 +44,9 @@ class ModelConfig:
     mlp_dim: int = setting(352, "inner width of the feed-forward layer", minimum=1)
     tie_embeddings: bool = setting(False, "the output head is the transposed embedding")
     rope_theta: float = setting(10000.0, "base of the RoPE wavelengths (arXiv:2104.09864)", above=0)
-    norm_epsilon: float = setting(1e-5, "added to the mean square in RMSNorm", above=0)
+    norm_epsilon: float = setting(
+        1e-5, "added to the mean square in RMSNorm; its power of -3/2 must be finite in float32",
+        minimum=1e-24)
     init_std: float = setting(
         0.02, "standard deviation of initial weights; residual outputs use it over sqrt(2 layers)",
         above=0)
@@ -143,11 +145,22 @@ class OptimizerConfig:
 
     beta1: float = setting(0.9, "decay of the mean of gradients", minimum=0, maximum=0.9999999)
     beta2: float = setting(0.95, "decay of the mean square", minimum=0, maximum=0.9999999)
-    epsilon: float = setting(1e-8, "added to the root of the mean square", above=0)
+    epsilon: float = setting(
+        1e-8, "added to the root of the mean square; at least sqrt(2**-126 / (1 - beta2)), below "
+        "which a mean square that float32 rounds to 0 would make an update of any size", above=0)
     weight_decay: float = setting(
         0.1, "decoupled decay, times the learning rate; matrices only, not norms", minimum=0)
     clip_norm: float = setting(
         1.0, "largest global norm of the gradient; longer ones are scaled down", above=0)
+
+    def check(self, path: str) -> None:
+        # A gradient g below sqrt(tiny / (1 - beta2)) has a mean square (1 - beta2) * g**2 that is
+        # flushed to 0; its update g / epsilon is then at most 1, as Adam's updates are.
+        least = math.sqrt(schema.FLOAT32_TINY / (1 - self.beta2))
+        if self.epsilon < least:
+            raise ConfigError(f"{path}.epsilon: must be at least {least:.2g} with beta2 "
+                              f"{self.beta2:g}, got {self.epsilon:g}: smaller mean squares are 0 "
+                              "in float32")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -234,7 +247,19 @@ class CheckpointConfig:
     every_steps: int = setting(100, "steps between checkpoints; 0 for none by steps", minimum=0)
     every_minutes: float = setting(
         30.0, "minutes between checkpoints; 0 for none by time", minimum=0)
-    keep: int = setting(3, "newest checkpoints kept", minimum=1)
+    keep: int = setting(
+        3, "newest good checkpoints kept; besides, up to three that are not confirmed yet",
+        minimum=1)
+    confirm_steps: int = setting(
+        10, "sound steps after a checkpoint before it is good; as many steps in a row above the "
+        "loss limit end the run", minimum=1)
+    max_update_ratio: float = setting(
+        1.0, "largest norm of a step's update over the norm of the weights; more ends the run",
+        above=0)
+    max_loss_increase: float = setting(
+        2.0, "nats per token that a sound loss may lie above the lowest one of a good checkpoint "
+        "(training and held-out loss each; before the first good one, above the run's first loss)",
+        above=0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -21,9 +21,11 @@ def summarise(loss_nats: float, tokens: float, bytes_: float, prefix: str) -> di
 
     Bits per byte is independent of the tokenizer: total nats / (ln 2 * UTF-8 bytes).
     """
+    with np.errstate(over="ignore"):
+        perplexity = float(np.exp(loss_nats / tokens))  # infinite for losses above 709
     return {
         f"{prefix}/loss": loss_nats / tokens,
-        f"{prefix}/perplexity": math.exp(min(loss_nats / tokens, 700.0)),  # below overflow
+        f"{prefix}/perplexity": perplexity,
         f"{prefix}/bits_per_byte": loss_nats / (math.log(2) * bytes_),
         f"{prefix}/tokens": tokens,
     }

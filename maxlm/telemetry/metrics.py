@@ -1,12 +1,21 @@
 """metrics.jsonl: one JSON object a row, cut back to the checkpoint when a run resumes."""
 
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from maxlm.config import ConfigError
+
+
+def finite_row(row: dict[str, Any]) -> dict[str, Any]:
+    """The row as JSON can have it: NaN and infinities are null, and the field `nonfinite` names
+    them, as in {"loss": null, "nonfinite": {"loss": "nan"}}."""
+    nonfinite = {name: str(value) for name, value in row.items()
+                 if isinstance(value, float) and not math.isfinite(value)}
+    return row | dict.fromkeys(nonfinite) | ({"nonfinite": nonfinite} if nonfinite else {})
 
 
 class MetricsFile:
@@ -43,8 +52,8 @@ class MetricsFile:
         self._file = self._path.open("ab", buffering=0)
 
     def write(self, row: dict[str, Any]) -> None:
-        """Raises OSError when the row cannot be written whole, ValueError for NaN or infinity."""
-        line = memoryview((json.dumps(row, allow_nan=False) + "\n").encode())
+        """Appends a row, as `finite_row` has it. Raises OSError when it cannot be written whole."""
+        line = memoryview((json.dumps(finite_row(row), allow_nan=False) + "\n").encode())
         while line:
             line = line[self._file.write(line):]
 

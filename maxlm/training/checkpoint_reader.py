@@ -22,6 +22,7 @@ import xxhash
 from etils import epath
 
 from maxlm.config import ConfigError
+from maxlm.training.checkpoint_status import newest_not_rejected
 
 LISTING = "checksums.json"
 # Orbax writes its own time stamps into this one while it renames the directory.
@@ -185,6 +186,14 @@ class Reader:
             return checkpointer.restore(path, args=ocp.args.PyTreeRestore(
                 item=item, partial_restore=True,
                 restore_args=ocp.checkpoint_utils.construct_restore_args(item)))
+
+    def newest(self) -> int | None:
+        """The newest checkpoint that was not rejected, from which a run resumes; None without any.
+
+        Raises:
+          ConfigError: the file of their status is damaged.
+        """
+        return newest_not_rejected(self.directory.parent, self.steps())
 
     def require(self, step: int) -> None:
         """Raises CheckpointError, with the steps there are, when there is no such checkpoint."""

@@ -1,7 +1,9 @@
 """Checkpoints: asynchronous Orbax saves, and the newest whole one of the same run restored.
 
-    RUN/checkpoints/STEP/           see maxlm/training/checkpoint_reader.py
-    RUN/damaged_checkpoints/STEP    what failed the check, moved out of the way
+    RUN/checkpoints/STEP/            see maxlm/training/checkpoint_reader.py
+    RUN/checkpoint_status.json       which of them are good, see maxlm/training/checkpoint_status.py
+    RUN/damaged_checkpoints/STEP     files that failed their checksums, moved out of the way
+    RUN/rejected_checkpoints/STEP    of a run that diverged, moved out of the way when it resumes
 
 Orbax writes into a temporary directory and renames it, so a killed save leaves nothing that looks
 like a checkpoint.
@@ -15,10 +17,10 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import orbax.checkpoint as ocp
@@ -34,11 +36,13 @@ from maxlm.training.checkpoint_reader import (
     refuse_other_arrays,
     write_listing,
 )
+from maxlm.training.checkpoint_status import FILE, REJECTED, CheckpointStatus
 from maxlm.training.faults import full_disk
-from maxlm.training.state import TrainState
+from maxlm.training.state import TrainState, nonfinite_arrays
 
 # Older than this many seconds of saving means a lost host or a dead disk (Orbax's own limit).
 SAVE_TIMEOUT_SECONDS = 1200
+_DAMAGED, _REJECTED = "damaged_checkpoints", "rejected_checkpoints"
 
 
 @functools.cache
@@ -63,6 +67,19 @@ def _suppress_duplicate_disk_full_logs() -> None:
     sys.unraisablehook = straggler_or
 
 
+class _KeepGood:
+    """Orbax's preservation policy: what the status says is preserved."""
+
+    def __init__(self, status: CheckpointStatus):
+        self._status = status
+
+    def should_preserve(self, checkpoints: Sequence[Any], *, context: Any) -> list[bool]:
+        """Orbax deletes the others when the checkpoint being saved is on disk."""
+        preserved = self._status.preserved()
+        self._status.of = {step: self._status.of[step] for step in sorted(preserved)}
+        return [checkpoint.step in preserved for checkpoint in checkpoints]
+
+
 class Checkpointer:
     """Saves and restores the state of one run under `workdir`.
 
@@ -73,7 +90,10 @@ class Checkpointer:
         self._config = config
         self.reader = Reader(workdir)
         self._directory = self.reader.directory
-        self._damaged = Path(workdir).resolve() / "damaged_checkpoints"
+        self._workdir = Path(workdir).resolve()
+        self._status = CheckpointStatus(config)
+        self._status.read(self._workdir / FILE, self.reader.steps())
+        self._written = dict(self._status.of)
         self._last_save_time = time.monotonic()
         self._closed = False
         _suppress_duplicate_disk_full_logs()
@@ -84,7 +104,7 @@ class Checkpointer:
                 item_handlers={"state": ocp.StandardCheckpointHandler(),
                                "meta": ocp.JsonCheckpointHandler()},
                 options=ocp.CheckpointManagerOptions(
-                    max_to_keep=config.keep,
+                    preservation_policy=_KeepGood(self._status),
                     enable_async_checkpointing=True,
                     async_options=ocp.AsyncOptions(
                         timeout_secs=SAVE_TIMEOUT_SECONDS,
@@ -132,14 +152,68 @@ class Checkpointer:
         """Starts writing a checkpoint; returns when the arrays are copied, before they are written.
 
         Raises:
-          RunFailure: this or the previous save could not be written; the disk is full.
+          RunFailure: an array is not finite; this or the previous save could not be written; the
+            disk is full.
         """
+        if names := nonfinite_arrays(state):
+            self._diverged(f"after step {step} these arrays are not finite: {_listed(names)}")
         with self._reporting_failure():
+            self._status.add(step)
+            self._write_status()
             saved = self._manager.save(step, args=ocp.args.Composite(
                 state=ocp.args.StandardSave(state._asdict()),
                 meta=ocp.args.JsonSave(dataclasses.asdict(meta))))
         assert saved, f"Orbax skipped the checkpoint of step {step}"
         self._last_save_time = time.monotonic()
+
+    def judge_by(self, evaluation_set: str | None) -> None:
+        """Says what evaluations score (None: there are none), before the first step."""
+        self._status.evaluation_set = evaluation_set
+
+    def after_step(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Judges a step and the checkpoints before it.
+
+        Raises:
+          RunFailure: the run has diverged. Names the last good checkpoint.
+        """
+        self._judged(self._status.after_step(step, metrics))
+
+    def after_evaluation(self, step: int, loss: float) -> None:
+        """Judges a held-out loss and the checkpoints before it; raises as `after_step`."""
+        self._judged(self._status.after_evaluation(step, loss))
+
+    def after_last_step(self, step: int) -> None:
+        """Judges the last checkpoint of a complete run and deletes those that are superfluous;
+        raises as `after_step`."""
+        self._judged(self._status.after_last_step(step))
+        with self._reporting_failure():
+            self._manager.wait_until_finished()
+        for other in set(self.steps()) - self._status.preserved():
+            self._manager.delete(other)
+            del self._status.of[other]
+        self._write_status()
+
+    def _judged(self, problem: str | None) -> None:
+        if problem:
+            self._diverged(problem)
+        if self._status.of != self._written:
+            self._write_status()
+
+    def _diverged(self, problem: str) -> NoReturn:
+        """Raises RunFailure; checkpoints that are not confirmed are not resumed from."""
+        self._status.reject_candidates()
+        self._write_status()
+        good = self._status.last_good()
+        raise RunFailure(f"the run has diverged: {problem}. " + (
+            "No checkpoint is good, so the same command starts from step 0" if good is None else
+            f"The last good checkpoint is of step {good}, and the same command resumes there")
+            + ". Before, lower the learning rate or the clip norm, or look at the documents of the "
+            "last batches")
+
+    def _write_status(self) -> None:
+        self._written = dict(self._status.of)
+        if jax.process_index() == 0:
+            self._status.write(self._workdir / FILE)
 
     def _list_files(self) -> None:
         """Writes the checksums into the checkpoint being written.
@@ -151,6 +225,11 @@ class Checkpointer:
             return
         for directory in self._unfinished():
             write_listing(directory)
+
+    def verify(self, step: int) -> None:
+        """Raises RunFailure unless the files of a checkpoint are those that were written."""
+        if problem := processes.first_problem(self.reader.damage(step, *processes.place())):
+            raise RunFailure(f"the checkpoint of step {step} is damaged: {problem}")
 
     def close(self) -> None:
         """Finishes the save under way; after this every saved checkpoint is whole and listed."""
@@ -192,52 +271,69 @@ class Checkpointer:
         self, abstract: TrainState, check: Callable[[int, Meta], None],
         report: Callable[[str], None]
     ) -> tuple[int, TrainState, Meta] | None:
-        """The newest checkpoint whose files are intact.
+        """The newest checkpoint that was not rejected, with intact files and finite arrays: the
+        newest good one, or a newer one whose run was interrupted before it was confirmed.
 
         Args:
           abstract: see `restore`.
           check: gets step and meta, and raises when the checkpoint belongs to another run; called
             before arrays are read.
-          report: gets a line for each damaged newer checkpoint, which is moved to
-            RUN/damaged_checkpoints so that its step can be saved again.
+          report: gets a line for each newer checkpoint, which is moved to RUN/damaged_checkpoints
+            or RUN/rejected_checkpoints so that its step can be saved again.
 
         Returns:
-          Step, state and meta, or None when the run has no checkpoint yet.
+          Step, state and meta, or None when the run has no checkpoint yet, or only rejected ones.
 
         Raises:
-          CheckpointError: there are checkpoints, but all of them are damaged.
+          CheckpointError: there is no checkpoint to resume from, and a damaged one.
         """
         # Without storage that all processes share, each would restore what it has.
-        processes.require_same(**{f"list of checkpoints in {self._directory}": str(self.steps())})
-        problems: dict[int, str] = {}
+        processes.require_same(**{f"list of checkpoints in {self._directory}":
+                                  str([self.steps(), self._status.of])})
+        problems: dict[int, tuple[str, str]] = {}  # what is wrong, and where it is moved
         for step in reversed(self.steps()):
             problem = processes.first_problem(
                 self.reader.damage(step, *processes.process_index_and_count()))
             if problem is not None:
-                problems[step] = f"checkpoint {step} is damaged: {problem}"
+                problems[step] = f"checkpoint {step} is damaged: {problem}", _DAMAGED
                 continue
             meta = self.reader.read_meta(step)
             check(step, meta)
-            for other, line in problems.items():
-                report(f"{line}; moved to {self._damaged / str(other)}")
-                self._set_aside(other)
-            return step, self.restore(step, abstract), meta
-        if problems:
+            if self._status.of.get(step) == REJECTED:
+                problems[step] = f"checkpoint {step} is of a run that diverged after it", _REJECTED
+                continue
+            state = self.restore(step, abstract)
+            if names := nonfinite_arrays(state):
+                problems[step] = f"checkpoint {step} is not finite: {_listed(names)}", _REJECTED
+                continue
+            self._set_aside(problems, report)
+            return step, state, meta
+        if any(folder == _DAMAGED for _, folder in problems.values()):
             raise CheckpointError(
-                f"{'; '.join(problems.values())}; none of the checkpoints in {self._directory} can "
-                "be used. Restore the files, or use another --workdir to start from step 0")
+                f"{'; '.join(line for line, _ in problems.values())}; none of the checkpoints in "
+                f"{self._directory} can be used. Restore the files, or use another --workdir to "
+                "start from step 0")
+        self._set_aside(problems, report)
         return None
 
-    def _set_aside(self, step: int) -> None:
-        if jax.process_index() == 0:
-            self._damaged.mkdir(exist_ok=True)
-            target = self._damaged / str(step)
-            while target.exists():
-                target = target.with_name(target.name + "+")
-            os.rename(self._directory / str(step), target)
-        if jax.process_count() > 1:
-            multihost_utils.sync_global_devices(f"set aside checkpoint {step}")
-        self._manager.reload()
+    def _set_aside(self, problems: Mapping[int, tuple[str, str]], report: Callable[[str], None]
+                   ) -> None:
+        for step, (line, folder) in problems.items():
+            target = self._workdir / folder / str(step)
+            if jax.process_index() == 0:
+                target.parent.mkdir(exist_ok=True)
+                if folder == _REJECTED and target.exists():  # the same attempt, repeated
+                    shutil.rmtree(target)
+                while target.exists():
+                    target = target.with_name(target.name + "+")
+                os.rename(self._directory / str(step), target)
+            report(f"{line}; moved to {target}")
+            self._status.of.pop(step, None)
+        if problems:
+            if jax.process_count() > 1:
+                multihost_utils.sync_global_devices("set checkpoints aside")
+            self._manager.reload()
+            self._write_status()
 
     def restore(self, step: int, abstract: TrainState) -> TrainState:
         """The arrays of a checkpoint, laid out as `abstract` says, on any number of devices.
@@ -254,3 +350,8 @@ class Checkpointer:
         restored = self._manager.restore(step, args=ocp.args.Composite(
             state=ocp.args.StandardRestore(abstract._asdict())))
         return TrainState(**restored["state"])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -57,7 +57,7 @@ def open_run(
 
     Args:
       workdir: `--workdir` of the training run.
-      step: which checkpoint; None for the newest.
+      step: which checkpoint; None for the newest from which the run would resume.
       overrides: (dotted field, text) as on the command line, applied to the stored config. Only
         fields that leave the model what it is.
 
@@ -85,9 +85,13 @@ def open_config(
         raise ConfigError(f"--workdir: {str(workdir)!r} holds no run (no config.json); give the "
                           "--workdir of python -m maxlm.train")
     reader = Reader(workdir)
+    newest = reader.newest()
     if not reader.steps():
         raise CheckpointError(f"--workdir: {str(workdir)!r} has no checkpoint yet")
-    step = reader.steps()[-1] if step is None else step
+    step = newest if step is None else step
+    if step is None:
+        raise CheckpointError(f"--workdir: the run in {str(workdir)!r} has diverged and has no "
+                              "good checkpoint; run it again with other settings, or give --step")
     reader.require(step)
     if problem := reader.damage(step):
         others = ", ".join(str(s) for s in reader.steps() if s != step) or "none"

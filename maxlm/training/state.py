@@ -51,6 +51,19 @@ def abstract_state(config: Config, mesh: jax.sharding.Mesh) -> TrainState:
         shapes, where)
 
 
+@jax.jit
+def _all_finite(array: jax.Array) -> jax.Array:
+    return jnp.isfinite(array).all()
+
+
+def nonfinite_arrays(state: Any) -> list[str]:
+    """Paths of the arrays of a state that hold NaN or an infinity. Integers cannot."""
+    finite = {jax.tree_util.keystr(path, simple=True, separator="."): _all_finite(leaf)
+              for path, leaf in jax.tree_util.tree_leaves_with_path(state)
+              if jnp.issubdtype(leaf.dtype, jnp.floating)}
+    return [name for name, value in jax.device_get(finite).items() if not value]
+
+
 def init_state(config: Config, mesh: jax.sharding.Mesh) -> TrainState:
     """The state at step 0, created in place on the devices that hold it.
 

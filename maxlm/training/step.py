@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import optax
 from jax.sharding import NamedSharding, PartitionSpec
 
 from maxlm.config import Config
@@ -73,11 +74,12 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
 
     Returns:
       The next state, and float32 scalars: loss (mean over trained tokens, nats), grad_norm (before
-      clipping), learning_rate, tokens (trained tokens of this step).
+      clipping), update_norm, param_norm (before the update), learning_rate, tokens (trained tokens
+      of this step). Norms are global: over all parameters.
     """
     loss, tokens, grads = loss_and_gradients(config, state.params, batch)
     grads = jax.tree.map(lambda g: g / jnp.maximum(tokens, 1.0), grads)
-    norm = jnp.sqrt(sum(jnp.sum(jnp.square(g)) for g in jax.tree.leaves(grads)))
+    norm = optax.tree.norm(grads)
     clip = config.optimizer.clip_norm / jnp.maximum(norm, config.optimizer.clip_norm)
     grads = jax.tree.map(lambda g: g * clip, grads)
 
@@ -85,7 +87,9 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
     direction, opt_state = optimizer.update(grads, state.opt_state, state.params)
     rate = learning_rate(config.schedule, config.run.steps, state.step)
     params = jax.tree.map(lambda p, d: p - rate * d, state.params, direction)
-    metrics = {"loss": loss / jnp.maximum(tokens, 1.0), "grad_norm": norm, "learning_rate": rate,
+    metrics = {"loss": loss / jnp.maximum(tokens, 1.0), "grad_norm": norm,
+               "update_norm": rate * optax.tree.norm(direction),
+               "param_norm": optax.tree.norm(state.params), "learning_rate": rate,
                "tokens": tokens}
     return TrainState(step=state.step + 1, params=params, opt_state=opt_state), metrics
 

@@ -180,7 +180,7 @@ def test_only_training_documents_are_augmented(inputs):
 
 @pytest.mark.slow
 def test_two_workers_write_the_same_bytes(inputs, monkeypatch):
-    monkeypatch.setattr("data_beam.stages.run.ALONE", -1)  # every stage in worker processes
+    monkeypatch.setattr("data_beam.stages.run.SMALL", -1)  # every stage in worker processes
     recipe = make_recipe(inputs)
     prepare.prepare(recipe, str(inputs / "a"), beam_options.pipeline_options([]))
     prepare.prepare(recipe, str(inputs / "b"), beam_options.pipeline_options(

@@ -193,12 +193,15 @@ def test_components_in_rounds_give_the_same_clusters(corpus, tmp_path):
 @pytest.mark.parametrize("han", [False, True], ids=["words", "chinese"])
 @pytest.mark.parametrize("split_similarity", [0.5, 1.0])
 def test_a_chain_loses_only_copies_of_what_is_kept(tmp_path, han, split_similarity):
-    """Neighbours 0.74 similar, ends 0.14: documents of equal length, cut from one long text."""
+    """Of equal length, cut from one text: neighbours 0.71 similar, those next to them 0.49 (less
+    than what shares a split), the ends 0.08."""
     generator = random.Random(2)
-    long = words(generator, 179, han)
-    chain = [joined(long[15 * i:15 * i + 104], han) for i in range(6)]
-    others = [joined(words(generator, count, han), han) for count in (*[104] * 20, 20_000, 20_000)]
-    write(tmp_path / "raw", chain + others)
+    long = words(generator, 189, han)
+    chain = [joined(long[17 * i:17 * i + 104], han) for i in range(6)]
+    relatives = [joined(long[17 * i:17 * i + 42] + words(generator, 20, han)
+                        + long[17 * i + 62:17 * i + 104], han) for i in range(6)]  # 0.61 similar
+    others = [joined(words(generator, count, han), han) for count in (*[104] * 14, 20_000, 20_000)]
+    write(tmp_path / "raw", chain + relatives + others)
     settings = DedupConfig(minhash=MinHashConfig(True, split_similarity=split_similarity))
     output = run(recipe(tmp_path / "raw", settings), tmp_path / "out")
     kept = numbers(rows(output, "documents"))
@@ -207,8 +210,11 @@ def test_a_chain_loses_only_copies_of_what_is_kept(tmp_path, han, split_similari
     assert jaccard(sets[0], sets[1]) > 0.7 and jaccard(sets[0], sets[-1]) < 0.2
     for row in rows(output, "dropped"):
         assert max(jaccard(sets[row["record"] - 1], sets[i]) for i in kept if i < 6) >= 0.7
-    # The kept ones share what was dropped, so they share a split.
-    assert len({row["split"] for row in rows(output, "documents") if row["record"] <= 6}) == 1
+    # The kept ones share what was dropped, so they share a split; each takes its relative along.
+    splits = {row["record"]: row["split"] for row in rows(output, "documents")}
+    together = [i + 1 for i in kept if i < 6] + ([i + 7 for i in kept if i < 6]
+                                                 if split_similarity < 1 else [])
+    assert len({splits[record] for record in together}) == 1
     # The old way: one of the whole chain, though the others are not similar to it.
     whole = dataclasses.replace(settings.minhash, clustering="component")
     output = run(recipe(tmp_path / "raw", DedupConfig(minhash=whole)), tmp_path / "whole")

@@ -24,6 +24,7 @@ import pytest
 import zstandard
 
 from data_beam import prepare
+from data_beam.base.filter import Filter
 from data_beam.base.records import DeadLetter, Document, Origin, Record
 from data_beam.base.stage_context import Context, StagePaths
 from data_beam.config import (
@@ -221,12 +222,13 @@ def test_what_fails_on_a_record_makes_it_a_dead_letter(made):
     assert "UnicodeEncodeError" in outcome.detail
 
 
-class Raises:
+class Raises(Filter):
     """A filter that raises an exception."""
 
     name = "privacy"
 
     def __init__(self, error: BaseException):
+        super().__init__(None)
         self._error = error
 
     def __call__(self, document: Document) -> Document:

@@ -68,6 +68,10 @@ def message(values) -> str:
         ({"engine": {"rate": float("nan")}},
          "config.engine.rate: must be a finite number, got nan"),
         ({"engine": {"rate": 1e999}}, "config.engine.rate: must be a finite number, got inf"),
+        ({"engine": {"rate": 3.5e38}}, "config.engine.rate: 3.5e+38 is not a float32 "
+         "number; use 0, or a magnitude from 1.18e-38 to 3.4e+38"),
+        ({"engine": {"rate": 1e-39}}, "config.engine.rate: 1e-39 is not a float32 "
+         "number; use 0, or a magnitude from 1.18e-38 to 3.4e+38"),
         ({"engine": {"steps": 1e999}}, "config.engine.steps: expected an integer, got inf"),
         ({"engine": {"kind": "deisel"}},
          "config.engine.kind: 'deisel' is not one of steam, diesel; did you mean 'diesel'?"),

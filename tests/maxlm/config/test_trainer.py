@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import json
 import os
+import re
 import typing
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from maxlm.config import (
     TokenSource,
     build,
     from_config_dict,
+    override,
     shrink,
     to_plain,
     variant,
@@ -53,6 +55,8 @@ PACKAGE = Path(__file__).resolve().parents[3] / "maxlm"
         ({"run": {"seed": 2**31}}, "config.run.seed: must be at most 2147483647, got 2147483648"),
         ({"optimizer": {"beta2": 1.0}}, "config.optimizer.beta2: must be at most 0.9999999, got "
          "1.0"),
+        ({"optimizer": {"epsilon": 1e-20}}, "config.optimizer.epsilon: must be at least 4.8e-19 "
+         "with beta2 0.95, got 1e-20: smaller mean squares are 0 in float32"),
     ],
 )
 def test_combinations_that_cannot_be(values, expected):
@@ -180,3 +184,29 @@ def test_every_field_has_a_reader():
     assert {field.name for field in dataclasses.fields(ParallelConfig)} == set(MESH_AXES)
     for field in dataclasses.fields(TokenSource):
         assert any(field.name in attributes and "tokens" in names for attributes, names in files)
+
+
+FLOATS = [(section, name) for section, kind in SECTIONS.items()
+          for name, hint in typing.get_type_hints(kind).items() if hint is float]
+
+
+@pytest.mark.parametrize(("section", "field"), FLOATS)
+@pytest.mark.parametrize("value", [1e39, -1e39, 1e300, 1e-39, -1e-46])
+def test_every_number_must_be_one_of_float32(section, field, value):
+    name = f"config.{section}.{field}"
+    for attempt in (
+            lambda: build(Config, {section: {field: value}}),
+            lambda: override(Config().to_config_dict(), Config, f"{section}.{field}", str(value))):
+        with pytest.raises(ConfigError, match=f"^{re.escape(name)}: {re.escape(str(value))} is not "
+                           "a float32 number"):
+            attempt()
+
+
+def test_floats_of_all_sections_are_covered():
+    assert {("schedule", "learning_rate"), ("optimizer", "epsilon"), ("model", "rope_theta"),
+            ("checkpoint", "max_update_ratio")} <= set(FLOATS)
+
+
+def test_a_weight_of_a_source_must_be_a_float32_number_too():
+    with pytest.raises(ConfigError, match=r"^config\.data\.tokens\[0\]\.weight: 1e\+39 is not a"):
+        build(Config, {"data": {"tokens": [{"path": "A", "weight": 1e39}]}})

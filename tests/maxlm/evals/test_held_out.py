@@ -100,8 +100,10 @@ def test_a_model_that_knows_nothing_has_the_perplexity_of_the_vocabulary(tokens)
     np.testing.assert_allclose(found["eval/perplexity"], 400, rtol=1e-5)
 
 
-def test_a_loss_past_the_largest_float_is_still_a_number(tokens):
-    assert math.isfinite(summarise(1e6, 10, 10, "eval")["eval/perplexity"])
+@pytest.mark.parametrize(("nats", "perplexity"), [
+    (0.0, 1.0), (7090.0, math.exp(709.0)), (7100.0, math.inf), (math.inf, math.inf)])
+def test_a_perplexity_past_the_largest_float_is_infinite(nats, perplexity):
+    assert summarise(nats, 10, 10, "eval")["eval/perplexity"] == pytest.approx(perplexity)
 
 
 def test_ids_the_model_does_not_know_are_refused(tokens):

@@ -1,8 +1,10 @@
 """metrics.jsonl: rows survive a kill, and what comes after the checkpoint is cut off."""
 
 import json
+import math
 import os
 
+import numpy as np
 import pytest
 
 from maxlm.config import ConfigError
@@ -64,11 +66,22 @@ def test_a_file_of_something_else_is_not_resumed(tmp_path, line):
     assert path.read_text() == content
 
 
-def test_not_a_number_is_no_json(tmp_path):
-    file = MetricsFile(tmp_path / "metrics.jsonl", None)
-    with pytest.raises(ValueError):
-        file.write({"step": 1, "loss": float("nan")})
+@pytest.mark.parametrize(("value", "name"), [
+    (math.nan, "nan"), (math.inf, "inf"), (-math.inf, "-inf"), (np.float64("nan"), "nan")])
+def test_what_is_not_finite_is_null_and_named(tmp_path, value, name):
+    path = tmp_path / "metrics.jsonl"
+    file = MetricsFile(path, None)
+    file.write({"step": 1, "loss": value, "grad_norm": 1.5, "source": "nan"})
+    file.write({"step": 2, "loss": 1e300})
     file.close()
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    rows = [json.loads(line, parse_constant=refuse) for line in path.read_text().splitlines()]
+    assert rows == [{"step": 1, "loss": None, "grad_norm": 1.5, "source": "nan",
+                     "nonfinite": {"loss": name}}, {"step": 2, "loss": 1e300}]
+    assert read_metrics(path) == rows
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

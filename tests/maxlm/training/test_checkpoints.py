@@ -12,7 +12,7 @@ import orbax.checkpoint as ocp
 import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
-from maxlm.config import CheckpointConfig, ParallelConfig
+from maxlm.config import CheckpointConfig, ParallelConfig, RunFailure
 from maxlm.parallel.mesh import make_mesh
 from maxlm.training import checkpoints
 from maxlm.training.checkpoint_reader import CheckpointError, Meta, Reader
@@ -75,9 +75,92 @@ def test_no_checkpoint_yet(tmp_path):
     assert newest(tmp_path) == (None, [])
 
 
-def test_the_newest_are_kept(tmp_path):
-    save(tmp_path, 1, 2, 3, 4, 5, config=CheckpointConfig(every_steps=1, keep=2))
-    assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == ["4", "5"]
+SOUND = {"loss": 5.0, "grad_norm": 1.0, "update_norm": 0.1, "param_norm": 10.0}
+
+
+def on_disk(workdir: Path, folder: str = "checkpoints") -> list[int]:
+    return sorted(int(p.name) for p in (workdir / folder).iterdir())
+
+
+def train(checkpointer: Checkpointer, *steps: int, **metrics) -> None:
+    """Saves after each of these steps."""
+    for step in steps:
+        checkpointer.after_step(step, SOUND | metrics)
+        checkpointer.save(step, state_at(step), META)
+
+
+KEEP_TWO = CheckpointConfig(every_steps=1, keep=2, confirm_steps=1)
+
+
+def test_the_newest_good_ones_are_kept(tmp_path):
+    with Checkpointer(tmp_path, KEEP_TWO) as checkpointer:
+        train(checkpointer, 1, 2, 3, 4, 5)
+        checkpointer.after_last_step(5)
+    assert on_disk(tmp_path) == [4, 5]
+
+
+def test_a_run_that_diverges_keeps_its_good_ones_and_resumes_there(tmp_path):
+    with pytest.raises(RunFailure, match="last good checkpoint is of step 3, and the same comm"), (
+            Checkpointer(tmp_path, KEEP_TWO)) as checkpointer:
+        train(checkpointer, 1, 2, 3, 4)
+        checkpointer.judge_by("an evaluation that does not come")
+        train(checkpointer, 5, 6, 7, 8)
+        checkpointer.after_step(9, SOUND | {"update_norm": 1e30})
+    assert on_disk(tmp_path) == [2, 3, 7, 8]
+    (step, state, _), lines = newest(tmp_path)
+    assert step == 3 and len(lines) == 2
+    assert_same(state, state_at(3))
+    assert on_disk(tmp_path, "rejected_checkpoints") == [7, 8]
+    with pytest.raises(RunFailure), Checkpointer(tmp_path, KEEP_TWO) as checkpointer:
+        train(checkpointer, 4, 5)  # their places are free
+        checkpointer.after_step(6, SOUND | {"loss": float("nan")})
+    newest(tmp_path)
+    assert on_disk(tmp_path) == [3, 4]
+    assert on_disk(tmp_path, "rejected_checkpoints") == [5, 7, 8]
+
+
+def test_a_run_without_a_good_one_starts_again(tmp_path):
+    with pytest.raises(RunFailure, match="No checkpoint is good"), (
+            Checkpointer(tmp_path, EVERY_STEP)) as checkpointer:
+        train(checkpointer, 1, 2)
+        checkpointer.after_step(3, SOUND | {"loss": float("inf")})
+    assert Reader(tmp_path).newest() is None
+    found, lines = newest(tmp_path)
+    assert found is None and len(lines) == 2
+    assert on_disk(tmp_path) == []
+
+
+def poisoned(state: TrainState, value: float) -> list[TrainState]:
+    """The state with one entry that is not finite, in a weight or in the optimizer."""
+    moments = {"mu": jnp.zeros(4), "nu": jnp.zeros(4)}
+    return [
+        state._replace(params=state.params | {"scale": state.params["scale"].at[2].set(value)}),
+        state._replace(params=state.params | {
+            "matrix": state.params["matrix"].at[-1, 0].set(value)}),
+        state._replace(opt_state=(moments | {"nu": moments["nu"].at[0].set(value)},))]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(("number", "name"), [
+    (0, "params.scale"), (1, "params.matrix"), (2, "opt_state.0.nu")])
+def test_what_is_not_finite_is_not_saved(tmp_path, value, number, name):
+    with pytest.raises(RunFailure, match=f"after step 2 these arrays are not finite: {name}"), (
+            Checkpointer(tmp_path, EVERY_STEP)) as checkpointer:
+        train(checkpointer, 1)
+        checkpointer.save(2, poisoned(state_at(2), value)[number], META)
+    assert on_disk(tmp_path) == [1]
+
+
+def test_what_is_not_finite_is_not_resumed_from(tmp_path, monkeypatch):
+    """Of a version that saved it."""
+    save(tmp_path, 1)
+    monkeypatch.setattr(checkpoints, "nonfinite_arrays", lambda state: [])
+    with Checkpointer(tmp_path, EVERY_STEP) as checkpointer:
+        checkpointer.save(2, poisoned(state_at(2), np.nan)[0], META)
+    monkeypatch.undo()
+    (step, _, _), [line] = newest(tmp_path)
+    assert step == 1 and "checkpoint 2 is not finite: params.scale" in line
+    assert on_disk(tmp_path, "rejected_checkpoints") == [2]
 
 
 def test_due_by_steps_and_by_minutes(tmp_path, monkeypatch):

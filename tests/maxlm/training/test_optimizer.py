@@ -1,10 +1,14 @@
 """AdamW against a few lines of numpy and against PyTorch; which parameters decay."""
 
+import math
+
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
-from maxlm.config import ModelConfig, OptimizerConfig
+from maxlm.config import ConfigError, ModelConfig, OptimizerConfig, build
 from maxlm.models import transformer
 from maxlm.training.optimizer import decay_mask, make_optimizer
 
@@ -78,3 +82,24 @@ def test_pytorch():
         reference.step()
     for name, ours in trained().items():
         np.testing.assert_allclose(ours, params[name].detach().numpy(), atol=2e-6, err_msg=name)
+
+
+TINY = 2.0**-126  # the smallest normal number of float32
+
+
+@pytest.mark.parametrize("beta2", [0.0, 0.9, 0.95, 0.999, 0.9999999])
+def test_the_smallest_epsilon_bounds_the_update_of_gradients_that_underflow(beta2):
+    least = math.sqrt(TINY / (1 - beta2))
+    with pytest.raises(ConfigError, match=r"optimizer\.epsilon: must be at least"):
+        build(OptimizerConfig, {"epsilon": 0.99 * least, "beta2": beta2}, "config.optimizer")
+    config = build(OptimizerConfig, {"epsilon": 1.01 * least, "beta2": beta2}, "config.optimizer")
+    # Zero as in rows of the embedding whose token is not in the batch; then around the place where
+    # the mean square is flushed to 0; then up to where squares would overflow.
+    gradients = jnp.concatenate([jnp.zeros(2), jnp.asarray(
+        [sign * scale * least for scale in (1e-19, 1e-3, 0.5, 0.99, 1.01, 2, 1e6, 1e12)
+         for sign in (1, -1)], jnp.float32), jnp.asarray([1e-38, 1e-20, 1.0, 1e15])])
+    rule = optax.scale_by_adam(b1=config.beta1, b2=beta2, eps=config.epsilon)
+    state = rule.init(gradients)
+    for _ in range(3):
+        update, state = jax.jit(rule.update)(gradients, state)
+        assert np.isfinite(update).all() and np.abs(update).max() <= 1.1

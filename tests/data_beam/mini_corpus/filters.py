@@ -1,6 +1,6 @@
-"""What each rule of the published sets is there to catch, and what it must let pass.
+"""What each filter is there to catch, and what it must let pass.
 
-The rules come in the order of `everything.RULES`, so a text meant for a late rule passes the
+The filters come in the order of `everything.RULES`, so a text meant for a late filter passes the
 earlier ones. Where a limit is a number, there is a text on each side of it.
 """
 
