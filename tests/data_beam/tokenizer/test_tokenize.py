@@ -261,7 +261,7 @@ def test_a_text_that_changed_after_its_checksum_is_named(inputs, tmp_path):
     corpus = write_corpus(tmp_path / "c", [document(1, "word1"), changed], shards=1)
     with pytest.raises(ConfigError, match=(
             rf"--corpus: {re.escape(str(corpus))}/documents/documents-00000-of-00001\.parquet is "
-            rf"damaged: document {changed['id']} of a: its text does not have the sha256 of its row")):
+            rf"damaged: document {changed['id']} of a: its text does not have the sha256")):
         tokenize.main(flags((corpus, inputs[1]), tmp_path / "t"))
     with pytest.raises(ConfigError, match="no finished split"):
         TokenCorpus.open(tmp_path / "t", "train")
