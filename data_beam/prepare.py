@@ -21,11 +21,6 @@ A second run does nothing. After a stop, the next run continues after the last c
 stage whose settings have changed runs again, with those after it.
 """
 
-from maxlm.cli import interrupts
-
-if __name__ == "__main__":
-    interrupts.end_at_once()  # as long as there is nothing to clean up
-
 from collections.abc import Sequence
 from typing import Any
 
