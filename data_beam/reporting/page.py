@@ -111,7 +111,7 @@ def change(pair: Sequence[float | None], share: bool = False) -> str:
     if share:
         return f"{sign}{100 * abs(now - then):.1f} pp"
     return f"{sign}{number(abs(now - then))}" + (
-        f" ({sign}{percent(abs(now - then), then)})" if then else "")
+        f" ({sign}{100 * abs(now - then) / then:,.1f} %)" if then else "")
 
 
 def duration(seconds: float) -> str:

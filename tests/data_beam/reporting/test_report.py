@@ -572,7 +572,8 @@ def test_durations(seconds, shown):
 
 @pytest.mark.parametrize(("pair", "share", "shown"), [
     ((10, 15), False, "+5 (+50.0 %)"), ((2000, 1000), False, "−1,000 (−50.0 %)"),
-    ((0, 3), False, "+3"), ((3, 3), False, "="), ((None, 3), False, "–"),
+    ((10, 4000), False, "+3,990 (+39,900.0 %)"), ((0, 3), False, "+3"), ((3, 3), False, "="),
+    ((None, 3), False, "–"),
     ((0.25, 0.2), True, "−5.0 pp"), ((0, 0.125), True, "+12.5 pp")])
 def test_changes(pair, share, shown):
     assert change(pair, share) == shown

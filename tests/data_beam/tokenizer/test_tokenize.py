@@ -142,8 +142,8 @@ def test_what_a_killed_run_left_is_made_again(inputs, tokens, tmp_path):
 
 @pytest.mark.parametrize("name, damage, message", [
     ("test/manifest.json", Path.unlink, "test/manifest.json is missing"),
-    ("test/manifest.json", lambda path: path.write_text("[]"), "no manifest of tokens"),
-    ("train/manifest.json", lambda path: path.write_text("{"), "no manifest of tokens"),
+    ("test/manifest.json", lambda path: path.write_text("[]"), "damaged or from another command"),
+    ("train/manifest.json", lambda path: path.write_text("{"), "damaged or from another command"),
     ("train/code-00000-of-00001.array_record", Path.unlink, "is missing"),
     ("train/code-00000-of-00001.array_record", lambda path: os.truncate(path, 9),
      "has 9 bytes instead of"),
@@ -248,7 +248,7 @@ def test_a_text_that_decodes_to_another_is_named(inputs, tmp_path):
     (tmp_path / "lossy.model").write_bytes(model.getvalue())
     corpus = write_corpus(tmp_path / "c", [document(7, "文字"), document(8, "only ascii words")])
     with pytest.raises(ConfigError, match=f"1 documents cannot .*{document(7, '')['id']} of a: "
-                                          "its text does not come back"):
+                                          "decoding its tokens gives another text"):
         tokenize.main(flags((corpus, tmp_path / "lossy.model"), tmp_path / "t"))
     with pytest.raises(ConfigError):
         TokenCorpus.open(tmp_path / "t", "train")
@@ -261,7 +261,7 @@ def test_a_text_that_changed_after_its_checksum_is_named(inputs, tmp_path):
     corpus = write_corpus(tmp_path / "c", [document(1, "word1"), changed], shards=1)
     with pytest.raises(ConfigError, match=(
             rf"--corpus: {re.escape(str(corpus))}/documents/documents-00000-of-00001\.parquet is "
-            rf"damaged: document {changed['id']} of a: its text is not the one its sha256 is of")):
+            rf"damaged: document {changed['id']} of a: its text does not have the sha256")):
         tokenize.main(flags((corpus, inputs[1]), tmp_path / "t"))
     with pytest.raises(ConfigError, match="no finished split"):
         TokenCorpus.open(tmp_path / "t", "train")

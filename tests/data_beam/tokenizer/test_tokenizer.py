@@ -119,8 +119,8 @@ def test_same_inputs_give_the_same_bytes_and_are_not_trained_again(corpus, tmp_p
 
 
 @pytest.mark.parametrize("files, message", [
-    ({"tokenizer.model": "mine"}, "tokenizer.model is there without a report.json"),
-    ({"report.json": "mine"}, "report.json is damaged or no report of a tokenizer .no JSON"),
+    ({"tokenizer.model": "mine"}, "tokenizer.model has no report.json"),
+    ({"report.json": "mine"}, "report.json is damaged or from another command .no JSON"),
     ({"report.json": "[]"}, "the whole is no dict"),
     ({"report.json": "{}", "tokenizer.model": "mine"}, "sha256 is missing"),
     ({"report.json": '{"sha256": "0", "inputs": {}, "sources": {"a": {}}}'}, "is missing"),
@@ -137,7 +137,7 @@ def test_files_of_other_programs_are_not_overwritten(corpus, tmp_path, capsys, f
 def test_a_model_that_is_not_that_of_the_report_is_kept(corpus, tmp_path):
     run(corpus, tmp_path / "t")
     (tmp_path / "t" / "tokenizer.model").write_text("mine")
-    with pytest.raises(ConfigError, match=r"damaged or not that of its report\.json"):
+    with pytest.raises(ConfigError, match=r"damaged or not the one of its report\.json"):
         run(corpus, tmp_path / "t")
     assert (tmp_path / "t" / "tokenizer.model").read_text() == "mine"
 

@@ -158,6 +158,6 @@ def test_models_without_a_counterpart_are_refused(tmp_path):
         export_tokenizer.main([f"--tokenizer={hf}", f"--output={tmp_path / 'hf2'}"])
     (tmp_path / "tokenizer.model").write_bytes(tiny_tokenizer(390))
     before = (hf / "tokenizer.json").read_bytes()
-    with pytest.raises(ConfigError, match=r"tokenizer\.json is there and of another tokenizer"):
+    with pytest.raises(ConfigError, match=r"tokenizer\.json is of another tokenizer"):
         export_tokenizer.main([f"--tokenizer={tmp_path}", f"--output={hf}"])
     assert (hf / "tokenizer.json").read_bytes() == before

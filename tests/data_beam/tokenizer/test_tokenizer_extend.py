@@ -148,7 +148,7 @@ def test_again_and_further(folder, tmp_path, capsys):
     assert "1 pieces added, 1 were pieces already" in capsys.readouterr().out
     report = json.loads((tmp_path / "TOK3" / "report.json").read_text())
     assert report["existed"] == ["梗死"] and [e["piece"] for e in report["added"]] == ["新词"]
-    with pytest.raises(ConfigError, match="is there and of another tokenizer"):
+    with pytest.raises(ConfigError, match="is of another tokenizer"):
         extend_tokenizer.main([*flags, f"--output={folder / 'TOK2'}"])
     (tmp_path / "more.txt").write_text("梗死\n")
     with pytest.raises(ConfigError, match="all of its pieces are in the tokenizer already"):
@@ -212,7 +212,7 @@ def test_a_requested_piece_that_holds_a_new_one_stays_whole(learned, capsys):
         before = old.vocab_size + 1
     assert len(old.encode("急性心肌梗死后")) == 1
     assert ("急性心肌梗死后" in report["cut"]) == breaks and terms[1] not in report["cut"]
-    assert (f"{len(report['cut'])} old pieces are cut now" in capsys.readouterr().out) == breaks
+    assert (f"{len(report['cut'])} old pieces are split now" in capsys.readouterr().out) == breaks
     for new in forms(folder / "TOK2"):
         assert new.pieces(range(old.vocab_size)) == old.pieces(range(old.vocab_size))
         assert [new.encode(term) for term in terms] == [
@@ -266,7 +266,7 @@ def test_an_old_piece_that_was_never_taken_gets_no_second_id(tmp_path, capsys):
     for new in forms(tmp_path / "TOK2"):
         assert new.vocab_size == old.vocab_size
         assert new.pieces(new.encode("急性心肌梗死")) == ["急性心肌梗死"]
-    assert "1 of the old ones are now taken before what they contain: 急性心肌梗死" in \
+    assert "1 of the old ones now win over the pieces they contain: 急性心肌梗死" in \
         capsys.readouterr().out
 
 
