@@ -17,7 +17,7 @@ class CleanConfig:
         False, "full-width letters, digits and signs (Ａ１．％－) become ASCII; the punctuation of "
         "Chinese stays: ！（），：；？［］～")
     script: str = setting(
-        "none", "convert Chinese documents with OpenCC, no Japanese and Korean ones: t2s makes them "
+        "none", "convert Chinese documents with OpenCC, not Japanese or Korean: t2s makes them "
         "simplified, s2t traditional; tw and hk are the scripts of Taiwan and Hong Kong, p also "
         "takes their words",
         choices=("none", "t2s", "tw2s", "tw2sp", "hk2s", "s2t", "s2tw", "s2twp", "s2hk"))
