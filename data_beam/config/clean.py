@@ -14,10 +14,12 @@ class CleanConfig:
         "NFC", "Unicode normalisation form; none leaves the text, NFKC also makes full-width "
         "punctuation, ligatures and superscripts plain", choices=("NFC", "NFKC", "none"))
     fold_width: bool = setting(
-        False, "full-width letters and digits become ASCII; ，。！？ stay")
+        False, "full-width letters, digits and signs (Ａ１．％－) become ASCII; the punctuation of "
+        "Chinese stays: ！（），：；？［］～")
     script: str = setting(
-        "none", "convert Chinese with OpenCC: t2s makes it simplified, s2t traditional; tw and hk "
-        "are the scripts of Taiwan and Hong Kong, p also takes their words",
+        "none", "convert Chinese documents with OpenCC, not Japanese or Korean: t2s makes them "
+        "simplified, s2t traditional; tw and hk are the scripts of Taiwan and Hong Kong, p also "
+        "takes their words",
         choices=("none", "t2s", "tw2s", "tw2sp", "hk2s", "s2t", "s2tw", "s2twp", "s2hk"))
     rejoin_lines: bool = setting(
         False, "join the lines of text that was broken at a fixed width")

@@ -6,26 +6,30 @@ import re
 from collections.abc import Iterable, Sequence
 
 from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.html import HTMLTree
 
 from data_beam.config import ExtractConfig
-from data_beam.extract import boilerplate, html_names, html_tree, marked_up_marks
+from data_beam.extract import boilerplate, html_markup, html_names
 from data_beam.extract.errors import ExtractionError
 
 # Noncharacters of Unicode stand around the text of links on its way through the extractor.
 _BEGIN, _END = "\ufdd0", "\ufdd1"
 _MARKS = re.compile(f"[{_BEGIN}{_END}]")
-# Links that begin with a word: resiliparse knows what to do with those that are signs (¶, [1]).
+# Links that begin with a word: resiliparse has its own rules for those that are signs (¶, [1]).
 _LINK = re.compile(r"(<a [^<>]*>(?:<[^/<>][^<>]*>)?)(\w[^<]*(?<!\s))")
 _LINK_IN_CAPITALS = re.compile(_LINK.pattern, re.IGNORECASE)  # a search without a literal is slow
 _LINKED = re.compile(f"{_BEGIN}([^{_END}]+)")
 _BLOCK_END = re.compile(r"\n(?:[ \t]*\n)+")
 
+# Blink (Chromium) opens no element deeper than this; resiliparse's time grows with its square.
+MAX_DEPTH = 512
+MAX_TRAFILATURA_DEPTH = 240  # libxml2 loses what is deeper than 255
 # A quarter of a millisecond each, in trafilatura.
 MAX_TRAFILATURA_TAGS = 100_000
 logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # a line for each page without text
 
 
-def _with_marks(page: str) -> str:
+def _mark_links(page: str) -> str:
     if _BEGIN in page or _END in page:
         page = _MARKS.sub("", page)
     # Half the time of a substitution with references to groups, in Python 3.11.
@@ -39,7 +43,7 @@ def _visible(text: str) -> int:
 
 
 def _without_menus(text: str, max_density: float, min_links: int) -> tuple[str, bool]:
-    """The text without marks and without blocks that are mostly links; whether there were such.
+    """The text without link marks and without blocks that are mostly links; whether there were any.
 
     Link density as in Kohlschütter et al. 2010 (Boilerplate detection using shallow text features),
     who cut at a third for any block: single links and prose with many links stay here.
@@ -61,10 +65,16 @@ def all_text(page: str, skip: Sequence[str] = ()) -> str:
 
     Blocks, lists and preformatted text keep their line breaks.
     """
-    page = html_tree.with_parted_cells(html_tree.without_annotations(html_tree.flattened(page)))
-    return extract_plain_text(page, preserve_formatting=True, main_content=False,
+    skip = [*skip, *html_markup.duplicate_math(page)]
+    return extract_plain_text(_parse(page), preserve_formatting=True, main_content=False,
                               list_bullets=True, alt_texts=False, links=False, form_fields=False,
-                              noscript=False, skip_elements=list(skip) or None)
+                              noscript=False, skip_elements=skip or None)
+
+
+def _parse(page: str) -> HTMLTree:
+    tree = HTMLTree.parse(html_markup.limit_depth(page, MAX_DEPTH))
+    html_markup.prepare_for_resiliparse(tree)
+    return tree
 
 
 def _prose(page: str) -> int:
@@ -75,11 +85,11 @@ def _prose(page: str) -> int:
 def _resiliparse(page: str, config: ExtractConfig,
                  names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     weigh = config.max_link_density < 1
+    skip = [f"{mark}{name}" for name in names for mark in ".#"]
     text = extract_plain_text(
-        _with_marks(page) if weigh else page, preserve_formatting=True, main_content=True,
+        _parse(_mark_links(page) if weigh else page), preserve_formatting=True, main_content=True,
         list_bullets=True, alt_texts=False, links=False, form_fields=False, noscript=False,
-        comments=config.comments,
-        skip_elements=[f"{mark}{name}" for name in names for mark in ".#"] or None)
+        comments=config.comments, skip_elements=[*skip, *html_markup.duplicate_math(page)] or None)
     if not weigh:
         return text, ("extract:html",)
     text, found = _without_menus(text, config.max_link_density, config.min_block_links)
@@ -96,38 +106,28 @@ def _trafilatura(page: str, config: ExtractConfig,
     skip = "//*[" + " or ".join(
         f"contains(concat(' ', normalize-space(@{attribute}), ' '), ' {name} ')"
         for attribute in ("class", "id") for name in names) + "]"
+    page = html_markup.bound_mark_runs(html_markup.limit_depth(page, MAX_TRAFILATURA_DEPTH))
     try:
+        tree = trafilatura.load_html(page)
+        if tree is None:  # without <html> near the beginning, or broken
+            tree = trafilatura.load_html(f"<!DOCTYPE html>{page}")
+        if tree is None:
+            return "", ("extract:html/trafilatura",)
+        html_markup.prepare_for_trafilatura(tree)
         text = trafilatura.extract(
-            _without_lists_in_cells(marked_up_marks.apart(page)), output_format="txt",
-            include_comments=config.comments, include_tables=True, deduplicate=False,
-            with_metadata=False, prune_xpath=[skip] if names else None)
+            tree, output_format="txt", include_comments=config.comments, include_tables=True,
+            deduplicate=False, with_metadata=False, prune_xpath=[skip] if names else None)
     except (ValueError, RecursionError, AssertionError) as error:
         raise ExtractionError("trafilatura failed", f"{type(error).__name__}: {error}") from error
     return text or "", ("extract:html/trafilatura",)
 
 
-_LIST_TAG = re.compile(r"<(/?)(?:ul|ol|dl|li|dt|dd)\b[^<>]*>", re.IGNORECASE)
-_CELL_TAG = re.compile(r"<(/?)t[dhr]\b[^<>]*>", re.IGNORECASE)
-
-
-def _without_lists_in_cells(page: str) -> str:
-    """The page with the items of lists in table cells as text between spaces: trafilatura 2 loses
-    lists in cells."""
-    tags = list(_CELL_TAG.finditer(page))
-    parts, position = [], 0
-    ends = [*(tag.start() for tag in tags[1:]), len(page)]
-    for tag, end in zip(tags, ends, strict=False):  # without tags there is one end more
-        if tag[1] or tag[0][2] in "rR":
-            continue
-        parts += [page[position:tag.end()], _LIST_TAG.sub(" ", page[tag.end():end])]
-        position = end
-    return "".join([*parts, page[position:]]) if parts else page
-
-
 @functools.lru_cache(1 << 16)
 def _resiliparse_leaves_out(value: str, comments: bool) -> bool:
-    """Whether resiliparse leaves out a block in the depth of a page for its class or id: asked of
-    itself, since in `flex-box` it does not mind what it minds in `search-box`. 20 us."""
+    """Whether resiliparse leaves out a block deep in a page for its class or id.
+
+    We probe resiliparse: its rules tell `flex-box` from `search-box`. Takes 20 us.
+    """
     value = value.replace('"', "")
     page = (f'<div><div><div><div class="{value}"><p>a</p></div>'
             f'<div id="{value}"><p>b</p></div></div></div></div>')
@@ -135,17 +135,14 @@ def _resiliparse_leaves_out(value: str, comments: bool) -> bool:
 
 
 def _known(values: Iterable[str], config: ExtractConfig) -> list[str]:
-    values = set(values)
-    return [*html_names.known(values, config.advertisement_elements, not config.comments),
-            *(name for name in html_tree.DUPLICATE_MATH
-              if any(name in value.split() for value in values))]
+    return html_names.known(values, config.advertisement_elements, not config.comments)
 
 
-def _telling(values: set[str], config: ExtractConfig) -> dict[str, str]:
-    """The values of `class` and `id` for which elements may be left out, and what is left of them
+def _boilerplate_tokens(values: set[str], config: ExtractConfig) -> dict[str, str]:
+    """The values of `class` and `id` for which elements may be left out, and what remains of them
     without such names."""
     return {value: shorter for value in values
-            if (shorter := html_names.without_telling(value)) is not None
+            if (shorter := html_names.without_boilerplate_tokens(value)) is not None
             and (config.html != "resiliparse" or _resiliparse_leaves_out(value, config.comments)
                  or _known([value], config))}
 
@@ -161,17 +158,17 @@ def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
         return extract(plain, html_names.values(plain))
 
     values = html_names.values(page)
-    telling = _telling(values, config)
-    plain = html_names.without_anchors(page, telling)
+    tokens = _boilerplate_tokens(values, config)
+    plain = html_names.without_anchors(page, tokens)
     if plain != page:
         page, values = plain, html_names.values(plain)
     found = extract(page, values)
     least = len(found[0])
-    # What has two thirds of the text and was left out is twice as long as the rest; without the
-    # spaces, which are not counted here and are up to a quarter of it, 1.5 times.
-    elements = html_names.large(page, telling, int(least * 1.5))
-    # Seldom it is for names that little was found: one extraction tells, and two or more how much
-    # of the text each element has.
+    # An element left out with two thirds of the text is twice as long as the rest: 1.5 times, as
+    # spaces are not counted here and are up to a quarter of it.
+    elements = html_names.large(page, tokens, int(least * 1.5))
+    # Names are rarely the reason that little was found. One extraction without any of them shows
+    # whether they are; only then is each element measured.
     again = without_names(elements) if elements else found
     if len(again[0]) > least:
         most = html_names.with_most(page, elements, _prose)
@@ -186,7 +183,7 @@ def _whole_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]
     skip = ["nav", "header", "footer", "aside", "form", "button", "select",
             *(f"{mark}{name}" for name in _known(html_names.values(page), config)
               for mark in ".#")]
-    text, _ = _without_menus(all_text(_with_marks(page), skip), config.max_link_density,
+    text, _ = _without_menus(all_text(_mark_links(page), skip), config.max_link_density,
                              config.min_block_links)
     return text, ("extract:html/all_text",)
 
@@ -207,9 +204,6 @@ def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     Raises:
       ExtractionError: a page that is too much for trafilatura.
     """
-    page = html_tree.without_annotations(html_tree.flattened(page))
-    page = (html_tree.with_parted_cells(page) if config.html == "resiliparse"
-            else html_tree.with_math_as_text(page))
     text, transforms = _main_text(page, config)
     if not text.strip():
         text, transforms = _whole_text(page, config)

@@ -10,8 +10,8 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from data_beam.config import ExtractConfig
-from data_beam.extract import garbled, pdf_edges, pdf_layout, pdf_paragraphs
-from data_beam.extract.errors import ExtractionError, NoText
+from data_beam.extract import pdf_edges, pdf_layout, pdf_paragraphs
+from data_beam.extract.errors import ExtractionError, NoText, check_garbled
 from data_beam.extract.pdf_layout import Span
 
 _LOCK = threading.Lock()
@@ -175,5 +175,5 @@ def text(data: bytes, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     if tables:
         done.append(f"garbled_tables={tables}")
     result = pdf_paragraphs.text_of(regions)
-    garbled.check(result, config.max_garbled_fraction, unmapped)
+    check_garbled(result, config.max_garbled_fraction, unmapped)
     return result, tuple(done)

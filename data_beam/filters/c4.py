@@ -49,15 +49,18 @@ _MIN_SENTENCES = {"tfds": 3, "datatrove": 5}
 
 _CLOSING_QUOTES = "\"”»」』〞"
 _SINGLE_QUOTES = "'’›"
+_CLOSING = f"{_CLOSING_QUOTES}{_SINGLE_QUOTES})）\\]】〕〗}}>〉》"
+_NOTE_MARKS = "¹²³ªº⁰-⁹ⁱ\u1d2c-\u1d61①-⒇⓪ⓐ-ⓩ❶-➓㉑-㉟㊱-㊿†‡*※"
+"""Superscripts, circled and bracketed numbers, daggers and asterisks."""
 _NOTE_NAME = r"\w{1,3}(?:[,、–\-] ?\w{1,3})*"  # [1] [a] [12, 13]
-_NOTE = (
-    # Superscripts, circled and bracketed numbers, daggers and asterisks.
-    r"[¹²³ªº⁰-⁹ⁱ\u1d2c-\u1d61①-⒇⓪ⓐ-ⓩ❶-➓㉑-㉟㊱-㊿†‡*※]"
-    rf"|[\[【〔〖](?:(?:note|ref|fn|n|注|註|脚注|脚註|附注) ?)?{_NOTE_NAME}[\]】〕〗]"
-    r"|[(（]\w{1,2}[)）]")
 _AFTER_END = re.compile(
-    rf"(?:\s?(?:{_NOTE}|[{_CLOSING_QUOTES}{_SINGLE_QUOTES})）\]】〕〗}}>〉》]))+\Z", re.IGNORECASE)
-_LONGEST_END = 64
+    rf"(?:\s?(?:[{_NOTE_MARKS}{_CLOSING}]|[(（]\w{{1,2}}[)）]"
+    rf"|[\[【〔〖](?:(?:note|ref|fn|n|注|註|脚注|脚註|附注) ?)?{_NOTE_NAME}[\]】〕〗]))+\Z",
+    re.IGNORECASE)
+_MAY_FOLLOW = frozenset(filter(re.compile(f"[{_NOTE_MARKS}{_CLOSING}]").match,
+                               map(chr, range(0x10000))))
+_CHINESE_ENDS = SENTENCE_ENDS | set("…；")
+_LONGEST_END = 32
 """Characters at the end of a line in which closing quotes and the like are looked for."""
 
 
@@ -163,13 +166,15 @@ class C4Filter(TextFilter):
             marks = LINE_ENDS["zh"] if chinese else _PAPER_MARKS[preset]
             return line.endswith((*marks, *more)) and not line.endswith("...")
         line = line.rstrip()  # a space may stand before a citation
-        after = _AFTER_END.search(line, max(len(line) - _LONGEST_END, 0))
-        quotes = _CLOSING_QUOTES + (_SINGLE_QUOTES if chinese or preset == "datatrove" else "")
-        if after and not set(quotes).isdisjoint(after[0]):
-            return True
-        end = line[:after.start()].rstrip() if after else line
-        marks = (*SENTENCE_ENDS, *("…；" if chinese else ""), *more)
-        return (end.endswith(marks) or line.endswith(more)) and not end.endswith("...")
+        end = line
+        if line[-1:] in _MAY_FOLLOW:  # a quick look, because few lines have more
+            after = _AFTER_END.search(line, max(len(line) - _LONGEST_END, 0))
+            quotes = _CLOSING_QUOTES + (_SINGLE_QUOTES if chinese or preset == "datatrove" else "")
+            if after and not set(quotes).isdisjoint(after[0]):
+                return True
+            end = line[:after.start()].rstrip() if after else line
+        is_ended = end[-1:] in (_CHINESE_ENDS if chinese else SENTENCE_ENDS)
+        return (is_ended or end.endswith(more) or line.endswith(more)) and not end.endswith("...")
 
 
 def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -57,7 +57,7 @@ class ChineseWebTextFilter(TextFilter):
 
     def thresholds(self) -> dict[str, ChineseWebTextConfig]:
         if self._config.simplified_only:
-            from data_beam.clean.script import converter
+            from data_beam.clean.conversions import converter
             self._simplify = converter("t2s")
         return {"zh": self._config}
 

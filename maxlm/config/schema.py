@@ -185,7 +185,7 @@ def _check_bounds(value: Any, field: dataclasses.Field, path: str) -> None:
         raise ConfigError(f"{path}: {value!r} is not one of {', '.join(names)}{hint}")
     if not _is_number(value):
         return
-    if not math.isfinite(value):
+    if not math.isfinite(value):  # pyright: ignore[reportArgumentType]: checked above
         raise ConfigError(f"{path}: must be a finite number, got {value}")
     if rules.get("minimum") is not None and value < rules["minimum"]:
         raise ConfigError(f"{path}: must be at least {rules['minimum']}, got {value}")

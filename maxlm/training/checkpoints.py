@@ -226,11 +226,6 @@ class Checkpointer:
         for directory in self._unfinished():
             write_listing(directory)
 
-    def verify(self, step: int) -> None:
-        """Raises RunFailure unless the files of a checkpoint are those that were written."""
-        if problem := processes.first_problem(self.reader.damage(step, *processes.place())):
-            raise RunFailure(f"the checkpoint of step {step} is damaged: {problem}")
-
     def close(self) -> None:
         """Finishes the save under way; after this every saved checkpoint is whole and listed."""
         if self._closed:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from data_beam import prepare
 from data_beam.base.records import Document, Dropped
-from data_beam.clean.language import LanguageFilter, cld2_share
+from data_beam.clean.language import LanguageFilter, LanguageIdentifier, cld2_share
 from data_beam.config import InputConfig, LanguageConfig, RecipeConfig, SourceConfig
 from data_beam.runners import beam_options
 from maxlm.config.schema import ConfigError, build
@@ -157,3 +157,58 @@ def test_a_source_may_know_its_language(tmp_path):
         build(RecipeConfig, {"sources": [{
             "name": "s", "domain": "d", "licence": "l", "language": "eng",
             "inputs": [{"root": "/r", "pattern": "*", "format": "text"}]}]})
+
+
+def test_languages_are_named_from_the_whole_text():
+    identify = LanguageIdentifier()
+    samples = {
+        "en": "The committee will publish its report on the history of the city next week.",
+        "zh": "委员会将于下周发表关于这座城市历史的报告，欢迎各界人士提出意见。",
+        "de": "Der Ausschuss wird seinen Bericht über die Geschichte der Stadt veröffentlichen.",
+        "ja": "委員会は来週、この都市の歴史に関する報告書を発表する予定です。",
+        "hi": "समिति अगले सप्ताह शहर के इतिहास पर अपनी रिपोर्ट प्रकाशित करेगी।",
+    }
+    for language, text in samples.items():
+        assert identify(text)[0] == language
+    # The first 80 characters are English, the other 900 Chinese.
+    name, score = identify("An English heading, one line before the " * 2 + samples["zh"] * 30)
+    assert name == "zh" and 0.5 < score <= 1
+    # A table drawn with dashes outweighed the text otherwise.
+    assert identify(samples["zh"] * 5 + ("\n" + "-" * 300 + "+ | 5% | 10-20") * 40)[0] == "zh"
+    assert identify("12 + 34 = 46\n\t*") == ("und", 0.0)
+    assert identify("") == ("und", 0.0)
+
+
+class _Guesses:
+    """In place of fastText: it calls a page Catalan, as it did with one repeated page."""
+
+    def detect(self, text, model, k):
+        return [{"lang": "ca", "score": 0.495}, {"lang": "zh", "score": 0.3}][:k]
+
+
+def test_a_text_in_han_characters_is_never_called_by_a_language_of_letters():
+    identify = LanguageIdentifier()
+    assert identify("天地玄黄" * 30)[0] == "zh"
+    identify._detector = _Guesses()
+    assert identify("茶的历史" * 100 + " tea")[0] == "zh"
+    assert identify("tea and more tea 茶的历史") == ("ca", 0.495)
+    strict = LanguageIdentifier(min_score=0.5)
+    strict._detector = _Guesses()
+    # What is left when the impossible is left out is Chinese, though it had 0.3 before.
+    assert strict("茶的历史" * 100) == ("zh", 1.0)
+    assert strict("tea and more tea") == ("und", 0.495)
+
+
+@pytest.mark.parametrize("text, language", [
+    ("委员会将于下周发表关于这座城市历史的报告，欢迎各界人士提出意见。\n" * 300, "zh"),
+    ("第一条　为了规范，" * 40, "zh"),
+    ("委员会将于下周发表报告 report 2026，欢迎各界人士提出意见 OK。" * 20, "zh"),
+    ("The committee will publish its report on the history of the city.\n" * 300, "en"),
+    ("委員会は来週、この都市の歴史に関する報告書を発表する予定です。" * 100, "ja"),
+    # fastText says Japanese of these, which have no kana.
+    ("春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。", "zh"),
+    ("本品为白色结晶性粉末，无臭，味微苦。", "zh"),
+    ("qx zv kj wq " * 40, "und"),
+])
+def test_languages_with_the_default_threshold(text, language):
+    assert LanguageIdentifier(LanguageConfig().min_score)(text)[0] == language

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from data_beam.base.records import Document, Dropped, Origin, text_sha256
-from data_beam.clean.text import clean_prose
+from data_beam.clean.repairs import clean_prose
 from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
 from data_beam.decontaminate import matching, overlap_filter
 from data_beam.decontaminate.evaluation_sets import read

@@ -1,4 +1,4 @@
-"""Repairs of text, its language, and the rules that drop it."""
+"""Repairs of text: what is damaged is repaired and recorded, and nothing else changes."""
 
 import time
 import unicodedata
@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_beam.clean.language import LanguageIdentifier
-from data_beam.clean.normal_form import normalize
-from data_beam.clean.text import clean_code, clean_prose
-from data_beam.clean.width import width
-from data_beam.config import FilterConfig, LanguageConfig
-from data_beam.filters.basic import reason_to_drop
+from data_beam.clean.repairs import clean_code, clean_prose, normalize
 
 
 def clean(text: str) -> str:
@@ -65,93 +60,6 @@ def test_code_gets_line_ends_only():
     code = "\tx = 'schÃ¶n\u200b'  \r\n\r\n\r\n\r\ny = 1\r\n\r\n"
     assert clean_code(code) == ("\tx = 'schÃ¶n\u200b'  \n\n\n\ny = 1\n", ("line_ends",))
     assert clean_code(" \n") == ("", ())
-
-
-def test_languages_are_named_from_the_whole_text():
-    identify = LanguageIdentifier()
-    samples = {
-        "en": "The committee will publish its report on the history of the city next week.",
-        "zh": "委员会将于下周发表关于这座城市历史的报告，欢迎各界人士提出意见。",
-        "de": "Der Ausschuss wird seinen Bericht über die Geschichte der Stadt veröffentlichen.",
-        "ja": "委員会は来週、この都市の歴史に関する報告書を発表する予定です。",
-        "hi": "समिति अगले सप्ताह शहर के इतिहास पर अपनी रिपोर्ट प्रकाशित करेगी।",
-    }
-    for language, text in samples.items():
-        assert identify(text)[0] == language
-    # The first 80 characters are English, the other 900 Chinese.
-    name, score = identify("An English heading, one line before the " * 2 + samples["zh"] * 30)
-    assert name == "zh" and 0.5 < score <= 1
-    # A table drawn with dashes outweighed the text otherwise.
-    assert identify(samples["zh"] * 5 + ("\n" + "-" * 300 + "+ | 5% | 10-20") * 40)[0] == "zh"
-    assert identify("12 + 34 = 46\n\t*") == ("und", 0.0)
-    assert identify("") == ("und", 0.0)
-
-
-class _Guesses:
-    """In place of fastText: it calls a page Catalan, as it did with one repeated page."""
-
-    def detect(self, text, model, k):
-        return [{"lang": "ca", "score": 0.495}, {"lang": "zh", "score": 0.3}][:k]
-
-
-def test_a_text_in_han_characters_is_never_called_by_a_language_of_letters():
-    identify = LanguageIdentifier()
-    assert identify("天地玄黄" * 30)[0] == "zh"
-    identify._detector = _Guesses()
-    assert identify("茶的历史" * 100 + " tea")[0] == "zh"
-    assert identify("tea and more tea 茶的历史") == ("ca", 0.495)
-    strict = LanguageIdentifier(min_score=0.5)
-    strict._detector = _Guesses()
-    # What is left when the impossible is left out is Chinese, though it had 0.3 before.
-    assert strict("茶的历史" * 100) == ("zh", 1.0)
-    assert strict("tea and more tea") == ("und", 0.495)
-
-
-@pytest.mark.parametrize("text, language", [
-    ("委员会将于下周发表关于这座城市历史的报告，欢迎各界人士提出意见。\n" * 300, "zh"),
-    ("第一条　为了规范，" * 40, "zh"),
-    ("委员会将于下周发表报告 report 2026，欢迎各界人士提出意见 OK。" * 20, "zh"),
-    ("The committee will publish its report on the history of the city.\n" * 300, "en"),
-    ("委員会は来週、この都市の歴史に関する報告書を発表する予定です。" * 100, "ja"),
-    # fastText says Japanese of these, which have no kana.
-    ("春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少。", "zh"),
-    ("本品为白色结晶性粉末，无臭，味微苦。", "zh"),
-    ("qx zv kj wq " * 40, "und"),
-])
-def test_languages_with_the_default_threshold(text, language):
-    assert LanguageIdentifier(LanguageConfig().min_score)(text)[0] == language
-
-
-RULES = FilterConfig(min_characters=10, short_line_width=30, max_short_line_fraction=0.67)
-
-
-@pytest.mark.parametrize("text, reason", [
-    ("", "empty after extraction"), (" ", "empty after extraction"),
-    ("\n", "empty after extraction"), ("\u3000\t\n ", "empty after extraction"),
-    ("word", "too short"), ("a b c d e f g h i", "too short"),
-    ("x" * 10_000_000, None),
-    ("\n".join(["Home"] * 20), "short lines"),
-    ("\n".join(["首页", "关于我们", "联系方式", "新闻中心", "产品介绍"]), "short lines"),
-])
-def test_every_text_gets_a_decision(text, reason):
-    failed = reason_to_drop(text, False, RULES)
-    assert (failed and failed[0]) == reason
-
-
-def test_the_share_of_short_lines_is_exact():
-    long, short = "a line that is certainly longer than thirty columns", "short"
-    # 2 of 3 is 0.667, under 0.67; 21 of 31 is 0.677, over it.
-    assert reason_to_drop("\n\n".join([short] * 20 + [long] * 10), False, RULES) is None
-    failed = reason_to_drop("\n\n".join([short] * 21 + [long] * 10), False, RULES)
-    assert failed == ("short lines", "0.677 of the lines, more than 0.67")
-    assert reason_to_drop("\n".join([short] * 21), True, RULES) is None  # code has short lines
-
-
-def test_chinese_lines_are_measured_in_columns():
-    # 16 Han characters are 32 columns: a sentence, not a menu entry.
-    text = "\n".join(["天下大势分久必合合久必分周末七国"] * 10)
-    assert reason_to_drop(text, False, RULES) is None
-    assert width("中文ab") == 6 and width("e\u0301") == 1 and width("，") == 2
 
 
 @pytest.mark.parametrize("text", [

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from data_beam.config import ExtractConfig
 from data_beam.extract import pdf
-from data_beam.extract.errors import ExtractionError, NoText
-from data_beam.extract.garbled import check
+from data_beam.extract.errors import ExtractionError, NoText, check_garbled
 from data_beam.extract.pdf_paragraphs import Words
-from tests.data_beam.pdf_files import CHINESE, HEIGHT, WIDTH, both, lines, make, wrapped
+from tests.data_beam.extract.pdf_files import CHINESE, HEIGHT, WIDTH, both, lines, make, wrapped
 
 ENGLISH = ("Tea was first drunk in China, and spread along the trade routes to the whole of Asia. "
            "Merchants carried it in bricks over the mountains, and monks drank it to stay awake "
@@ -202,10 +201,10 @@ def test_fonts_without_unicode_are_set_aside_as_garbled():
     ("clean", 0.0), ("干净的中文", 0.0), ("a (cid:7) b" + "c" * 91, 0.07)])
 def test_the_share_of_garbled_characters(text, share):
     """Counted by hand; the gate is exclusive: a share equal to the limit stays."""
-    check(text, share)
+    check_garbled(text, share)
     if share:
         with pytest.raises(NoText, match="garbled text"):
-            check(text, share - 0.001)
+            check_garbled(text, share - 0.001)
 
 
 def test_a_page_without_text_is_dropped():

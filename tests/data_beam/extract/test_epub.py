@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from data_beam.extract import epub
 from data_beam.extract.errors import ExtractionError, NoText
-from tests.data_beam.epub_files import CONTAINER, book, chapter, package
+from tests.data_beam.extract.epub_files import CONTAINER, book, chapter, package
 
 LIMIT = 10**6
 ONE = chapter("One", "The first chapter, with a <a href='x'>link</a> and <em>emphasis</em>.")

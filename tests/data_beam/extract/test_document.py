@@ -6,8 +6,8 @@ import pytest
 
 from data_beam.base.records import Origin, Record
 from data_beam.config import ExtractConfig
-from data_beam.extract import text as extraction
-from data_beam.extract.text import ExtractionError
+from data_beam.extract import document as extraction
+from data_beam.extract.errors import ExtractionError
 
 
 def extract(format: str, text: str = "", data: bytes = b"", limit: int = 10**7,

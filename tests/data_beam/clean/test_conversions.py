@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data_beam.clean.lines import rejoin
-from data_beam.clean.prose import clean
-from data_beam.clean.script import fold_width
-from data_beam.config import CleanConfig
+from data_beam.base.records import Document, Origin, Record
+from data_beam.clean.conversions import clean, fold_width, rejoin
+from data_beam.config import CleanConfig, InputConfig, RecipeConfig, SourceConfig
+from data_beam.extract.document import process
 from maxlm.config.schema import ConfigError, build
 
 
@@ -22,14 +22,25 @@ def test_nothing_is_converted_unless_asked():
     assert clean(text, CleanConfig()) == (text, ())
 
 
-def test_letters_and_digits_are_folded_and_punctuation_is_not():
-    text = "ＡＺａｚ０９，。！？：；（）％＋～「」　ﾊﾝｶｸｶﾞ が"
-    folded, changed = clean(text, CleanConfig(fold_width=True))
-    assert folded == "AZaz09，。！？：；（）％＋～「」　ﾊﾝｶｸｶﾞ が" and changed == ("fold_width",)
+@pytest.mark.parametrize("text, folded", [
+    ("１９９８年１月，ＡＢＣ公司", "1998年1月，ABC公司"), ("增长３．５％", "增长3.5%"),
+    ("－４℃～＋８℃", "-4℃～+8℃"), ("电话０１０－８８８８／６６６６", "电话010-8888/6666"),
+    ("ａ＝ｂ＊２，Ｃ：＼ｘ＿ｙ", "a=b*2，C：\\x_y"),
+    ("＃１＠Ａ＆Ｂ＄５｜＾｀｛｝＜＞＂＇", "#1@A&B$5|^`{}<>\"'"),
+    # Punctuation of Chinese, then what is no full-width form of ASCII.
+    ("，。！？：；（）「」《》［注］……——～、",) * 2,
+    ("￥１００￡￠　ﾊﾝｶｸｶﾞ が", "￥100￡￠　ﾊﾝｶｸｶﾞ が"),
+])
+def test_full_width_forms_are_folded_and_the_punctuation_of_chinese_is_not(text, folded):
+    assert clean(text, CleanConfig(fold_width=True)) == (
+        folded, ("fold_width",) if folded != text else ())
+
+
+def test_folded_characters_are_the_ascii_variants_of_unicode():
     every = "".join(chr(code) for code in range(0xff00, 0xfff0))
-    changed_marks = [a for a, b in zip(every, fold_width(every), strict=True) if a != b]
-    assert len(changed_marks) == 62  # A to Z, a to z, 0 to 9
-    for a in changed_marks:
+    changed = [a for a, b in zip(every, fold_width(every), strict=True) if a != b]
+    assert len(changed) == 94 - len("！（），：；？［］～")
+    for a in changed:
         assert fold_width(a) == unicodedata.normalize("NFKC", a)
 
 
@@ -54,13 +65,42 @@ def test_chinese_scripts(script, text, converted):
         assert clean(other, CleanConfig(script=script)) == (other, ())
 
 
+JAPANESE, KOREAN = "図書館で勉強", "大韓民國의 國會는 立法府이다"
+CHINESE_WITH_KANA = "漢語裡的資訊，日語的「の」字在臺灣的招牌上很常見，意思是「的」。學習的人很多。"
+
+
+@pytest.mark.parametrize("text, language, converts", [
+    (JAPANESE, "", False), (JAPANESE, "ja", False),
+    ("図書館で勉強する学生は国語辞典を広げた。", "", False),
+    ("東京大學國語國文學會", "ja", False),  # no kana: only its language tells
+    (KOREAN, "", False), (KOREAN, "ko", False), ("國會의 會議", "", False),
+    ("漢語", "", True), ("漢語", "zh", True), ("漢語", "yue", True), ("漢語", "en", False),
+    (CHINESE_WITH_KANA, "", True), (CHINESE_WITH_KANA, "zh", True),
+    (JAPANESE + "，漢語", "zh", True), (CHINESE_WITH_KANA, "ja", False),  # mixed: by its language
+])
+def test_scripts_are_converted_in_chinese_documents_only(text, language, converts):
+    result, changed = clean(text, CleanConfig(script="t2s"), language)
+    assert (changed == ("opencc:t2s",)) == (result != text) == converts
+
+
+def test_a_source_that_names_its_language_decides_what_is_converted():
+    text, simplified = "東京大學國語國文學會", "东京大学国语国文学会"
+    record = Record(Origin("s", "p"), text, "text", "general", "CC0-1.0", "", "", ())
+    for language, expected in (("ja", text), ("zh", simplified), ("", simplified)):
+        source = SourceConfig("s", domain="general", licence="CC0-1.0", language=language,
+                              inputs=(InputConfig(root="raw", pattern="*", format="text"),))
+        recipe = RecipeConfig(sources=(source,), clean=CleanConfig(script="t2s"))
+        document = process(record, recipe)
+        assert isinstance(document, Document) and document.text == expected
+
+
 def test_an_unknown_script_is_an_error():
     with pytest.raises(ConfigError, match="did you mean 't2s'"):
         build(CleanConfig, {"script": "ts"}, "config.clean")
 
 
 def test_opencc_is_only_imported_when_on():
-    program = ("import sys; from data_beam.clean.prose import clean; "
+    program = ("import sys; from data_beam.clean.conversions import clean; "
                "from data_beam.config import CleanConfig; clean('漢語', CleanConfig()); "
                "assert 'opencc' not in sys.modules; clean('漢語', CleanConfig(script='t2s')); "
                "assert 'opencc' in sys.modules")

@@ -6,9 +6,9 @@ import unicodedata
 import pytest
 
 from data_beam.config import ExtractConfig
+from data_beam.extract.documentation import docstrings
 from data_beam.extract.html import main_text
-from data_beam.extract.marked_up_marks import apart
-from data_beam.extract.python_source import docstrings
+from data_beam.extract.html_markup import bound_mark_runs
 
 TRAFILATURA = ExtractConfig(html="trafilatura")
 PAGE = "<html><body><article><p>" + "Some prose that is long enough to be kept. " * 20 + \
@@ -53,11 +53,11 @@ def test_no_mark_is_lost(pair):
     "<p>가각 が 中文，标点</p>", "<p>plain &lt;b&gt; &#8203;</p>", "",
     "<p>x" + "\u0301" * 30 + "</p>"])
 def test_other_pages_stay_as_they_are(page):
-    assert apart(page) == page
+    assert bound_mark_runs(page) == page
 
 
 def test_references_to_marks_become_marks_and_those_that_stand_on_nothing_are_parted():
-    assert apart("<p>e&#x301;</p><p>&#769;</p> \u0301") == \
+    assert bound_mark_runs("<p>e&#x301;</p><p>&#769;</p> \u0301") == \
         "<p>e\u0301</p><p>\u034f\u0301</p> \u034f\u0301"
 
 
