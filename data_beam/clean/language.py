@@ -49,8 +49,8 @@ def main_script(text: str) -> str:
 
     It is the heavier part. Letters are weighted, because a Chinese clinical note may have five
     Latin letters for each Han character without one English phrase. Short units after a number
-    weigh nothing. Characters between stretches of Han become one space, because fastText would read rows
-    of spaces and lines of tables as words.
+    weigh nothing. Characters between stretches of Han become one space, because fastText would read
+    rows of spaces and lines of tables as words.
     """
     if not _EAST.search(text):
         return text
