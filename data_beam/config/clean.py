@@ -28,11 +28,11 @@ class CleanConfig:
 
 @dataclasses.dataclass(frozen=True)
 class LanguageConfig:
-    """How a document's language is told."""
+    """How the language of a document is identified."""
 
     min_score: float = setting(
-        0.5, "a language less likely than this becomes und; below a half it is no majority (CCNet "
-        "takes 0.5)", minimum=0.0, maximum=1.0)
+        0.5, "a document is und if its language is less likely than this (CCNet: 0.5)",
+        minimum=0.0, maximum=1.0)
     second_vote: str = setting(
         "none", "cld2: take the mean of fastText's probability and the share of the text that CLD2 "
         "finds in that language, so that disagreement gives und and agreement helps a weak guess",

@@ -11,7 +11,7 @@ from data_beam.clean.conversions import display_width
 from data_beam.config import FilterConfig
 
 _MIN_LINES = 5
-"""Fewer lines say nothing about a layout; such documents are judged by length alone."""
+"""With fewer lines, documents are judged by length alone."""
 
 
 def reason_to_drop(text: str, is_code: bool, config: FilterConfig) -> tuple[str, str] | None:

@@ -66,7 +66,7 @@ _LONGEST_END = 32
 
 @dataclasses.dataclass(frozen=True)
 class C4Thresholds:
-    """C4's rules for one language. None for a number takes the preset's."""
+    """Settings of C4 for one language. None for a number takes that of the preset."""
 
     require_end_mark: bool = setting(True, "drop lines that end without terminal punctuation")
     min_words_per_line: int | None = setting(
@@ -75,15 +75,16 @@ class C4Thresholds:
     min_sentences: int | None = setting(
         None, "documents with fewer sentences are dropped; None: 3 (tfds) or 5 (datatrove)",
         minimum=0)
-    drop_curly_bracket: bool = setting(True, "drop documents with { in a line that is kept so far")
+    drop_curly_bracket: bool = setting(
+        True, "drop documents with { in a line that no earlier check dropped")
 
 
 @dataclasses.dataclass(frozen=True)
 class C4Config:
-    """C4's rules (Raffel et al. 2020), which remove lines before they judge the document."""
+    """C4's filter (Raffel et al. 2020): removes lines, then judges the document."""
 
     preset: str = setting(
-        "datatrove", "whose numbers: tfds (lines of 5 words, 3 sentences) or datatrove (3 words, 5 "
+        "datatrove", "numbers of tfds (lines of 5 words, 3 sentences) or datatrove (3 words, 5 "
         "sentences)", choices=("tfds", "datatrove"))
     end_marks: str = setting(
         "extended", "what ends a line. extended: a mark of any script that ends a sentence, or a "

@@ -13,8 +13,8 @@ from data_beam.base.records import Document, Dropped
 from data_beam.config import LicenceConfig
 from maxlm.config.schema import ConfigError, suggestion
 
-# Spellings without a rule, in lower case with single spaces. Not here: "BSD", which does not
-# say which of several licences is meant.
+# Spellings that no pattern below matches, in lower case with single spaces. "BSD" is left out,
+# because it may mean any of several licences.
 _SPELLINGS = {
     "apache license": "Apache-2.0",
     "apache software license": "Apache-2.0",

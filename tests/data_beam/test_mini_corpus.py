@@ -259,8 +259,8 @@ def test_mistakes_in_the_recipe_are_named(made):
     """A code of no language, a rule set or field that nobody produces."""
     plain = to_plain(made.recipe)
     for section, field, value, message in (
-            ("language", "languages", ["cn"], "'cn' is no language code"),
-            ("filters", "same_as", ["xx=zh"], "'xx' is no language code"),
+            ("language", "languages", ["cn"], "'cn' is not a language code"),
+            ("filters", "same_as", ["xx=zh"], "'xx' is not a language code"),
             ("filters", "rules", ["gopher_qualities"], "there is no rule set"),
             ("filters", "gopher", {}, "no such field"),
             ("licence", "unknown", "maybe", "is not one of")):

@@ -106,7 +106,7 @@ def test_only_listed_languages_are_kept():
 
 
 @pytest.mark.parametrize("code, message", [
-    ("cn", "'cn' is no language code of lid.176"), ("eng", "did you mean 'en'?"), ("EN", "'EN'"),
+    ("cn", "'cn' is not a language code of lid.176"), ("eng", "did you mean 'en'?"), ("EN", "'EN'"),
     ("zh-cn", "did you mean 'zh'?")])
 def test_an_unknown_code_is_an_error(code, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
@@ -153,7 +153,7 @@ def test_a_source_may_know_its_language(tmp_path):
     found = made("found", recipe(""))
     assert found["a.txt"][0] == "de" and found["a.txt"][1] > 0.9
     assert made("dropped", recipe("en", "zh")).keys() == {"b.py"}
-    with pytest.raises(ConfigError, match=r"sources\[0\].language: 'eng' is no language code"):
+    with pytest.raises(ConfigError, match=r"sources\[0\].language: 'eng' is not a language code"):
         build(RecipeConfig, {"sources": [{
             "name": "s", "domain": "d", "licence": "l", "language": "eng",
             "inputs": [{"root": "/r", "pattern": "*", "format": "text"}]}]})

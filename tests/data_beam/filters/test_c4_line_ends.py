@@ -6,8 +6,7 @@ import pytest
 
 from data_beam.base.characters import fold_width
 from data_beam.base.records import Document
-from data_beam.filters import C4Config, C4Thresholds
-from maxlm.config.schema import ConfigError, build
+from data_beam.filters import C4Config
 from tests.data_beam.filters.cases import outcome
 
 # Ends of lines; _ is a space.
@@ -77,12 +76,3 @@ def test_a_kept_line_is_kept_as_it_is_written():
     result = outcome("c4", "\n".join([line] * 5))
     assert isinstance(result, Document)
     assert result.text == "\n".join([line.replace("[１２]", "")] * 5)
-
-
-def test_settings_that_nothing_reads_are_refused():
-    off = {"require_end_mark": False}
-    for setting, value in (("end_marks", "paper"), ("more_end_marks", [":"])):
-        with pytest.raises(ConfigError, match=f"c4.{setting}: does nothing while"):
-            build(C4Config, {"en": off, "zh": off, setting: value}, "c4")
-        build(C4Config, {"en": off, setting: value}, "c4")
-    assert build(C4Config, {"en": off}).en == C4Thresholds(require_end_mark=False)

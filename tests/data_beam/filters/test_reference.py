@@ -7,13 +7,14 @@ apart by spaces, so that any tokenizer agrees on the words.
 import re
 import string
 from collections import Counter
+from functools import partial
 
 import pytest
 
 from data_beam import filters
 from data_beam.base.records import Document, Dropped
 from data_beam.filters.segmentation import SENTENCE_ENDS
-from tests.data_beam.filters.cases import STOP, generated, outcome, reason
+from tests.data_beam.filters.cases import STOP, generated, outcome
 
 SEEDS = range(400)
 
@@ -159,97 +160,47 @@ def naive_fineweb(text, paper=False):
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return "empty"
-    if sum(1 for line in lines if line[-1] in SENTENCE_ENDS) / len(lines) < 0.12:
-        return "few lines end with a mark"
-    if sum(1 for line in lines if len(line) <= 30) / len(lines) > 0.67:
-        return "short lines"
-    if copies(lines)[1] / len(text.replace("\n", "")) > 0.01:
-        return "duplicate line characters"
-    if text.count("\n") / len(text.split()) > 0.3:
-        return "newlines"
+    for name, value, limit, paper_limit in (
+            ("few lines end with a mark",
+             -sum(1 for line in lines if line[-1] in SENTENCE_ENDS) / len(lines), -0.12, -0.12),
+            ("short lines", sum(1 for line in lines if len(line) <= 30 - paper) / len(lines),
+             0.67, 0.67),
+            ("duplicate line characters", copies(lines)[1] / len(text.replace("\n", "")),
+             0.01, 0.1),
+            ("newlines", text.count("\n") / len(text.split()), 0.3, 9)):
+        if value >= paper_limit if paper else value > limit:
+            return name
     return None
 
 
-def naive_fineweb_paper(text):
-    lines = [line for line in text.split("\n") if line.strip()]
-    if not lines:
-        return "empty"
-    if sum(1 for line in lines if line[-1] in SENTENCE_ENDS) / len(lines) <= 0.12:
-        return "few lines end with a mark"
-    if sum(1 for line in lines if len(line) < 30) / len(lines) >= 0.67:
-        return "short lines"
-    if copies(lines)[1] / len(text.replace("\n", "")) >= 0.1:
-        return "duplicate line characters"
-    return None
+DOLMA = filters.GopherRepetitionConfig(counting="every")
+FINEWEB_PAPER = filters.FineWebConfig(preset="paper")
 
 
-def test_gopher_quality_on_generated_documents():
-    expected = [naive_gopher_quality(generated(seed)) for seed in SEEDS]
-    assert [reason("gopher_quality", generated(seed)) for seed in SEEDS] == expected
-    assert len(set(expected)) >= 6, Counter(expected)
-
-
-def test_gopher_repetition_on_generated_documents():
-    expected = [naive_gopher_repetition(generated(seed)) for seed in SEEDS]
-    assert [reason("gopher_repetition", generated(seed)) for seed in SEEDS] == expected
-    assert len(set(expected)) >= 6, Counter(expected)
-
-
-def test_gopher_repetition_as_dolma_counts():
-    section = filters.GopherRepetitionConfig(counting="every")
-    expected = [naive_gopher_repetition_dolma(generated(seed)) for seed in SEEDS]
-    assert [reason("gopher_repetition", generated(seed), gopher_repetition=section)
-            for seed in SEEDS] == expected
-    assert len(set(expected)) >= 5, Counter(expected)
-    # The two definitions do not agree, which is why both are there.
-    assert expected != [naive_gopher_repetition(generated(seed)) for seed in SEEDS]
-
-
-@pytest.mark.parametrize("preset", ["tfds", "datatrove"])
-def test_c4_on_generated_documents(preset):
-    section = filters.C4Config(preset=preset)
-    expected = [naive_c4(generated(seed), preset) for seed in SEEDS]
-    for seed, right in zip(SEEDS, expected, strict=True):
-        result = outcome("c4", generated(seed), c4=section)
-        if isinstance(right, str):
-            assert isinstance(result, Dropped) and result.reason == right, seed
-        else:
-            assert isinstance(result, Document) and result.text == right[0], seed
-    assert {type(right) for right in expected} == {str, list}
-
-
-def test_fineweb_on_generated_documents():
-    expected = [naive_fineweb(generated(seed)) for seed in SEEDS]
-    assert [reason("fineweb", generated(seed)) for seed in SEEDS] == expected
-    assert len(set(expected)) >= 4, Counter(expected)
-
-
-def test_fineweb_of_the_paper():
-    section = filters.FineWebConfig(preset="paper")
-    expected = [naive_fineweb_paper(generated(seed)) for seed in SEEDS]
-    assert [reason("fineweb", generated(seed), fineweb=section) for seed in SEEDS] == expected
-    assert len(set(expected)) >= 4, Counter(expected)
-    assert expected != [naive_fineweb(generated(seed)) for seed in SEEDS]
-
-
-@pytest.mark.parametrize("text, reasons", [
-    # 3 of 25 lines end with a mark: 0.12. 67 of 100 lines have 29 or 30 characters. 10 characters
-    # of 100 in a line seen before. All lines end with a mark but for the first document's.
-    ("\n".join(["x" * 39 + "."] + ["y" * 38 + f"{i:02d}" for i in range(22)] + ["z" * 39 + "."]
-               + ["u" * 39 + "."]), (None, "few lines end with a mark")),
-    ("\n".join(f"a {i:02d} b c d e f g h i j k l m." for i in range(67)) + "\n"
-     + "\n".join(f"a {i:02d} b c d e f g h i j k l m nn." for i in range(33)),
-     (None, "short lines")),
-    ("\n".join(f"a {i:02d} b c d e f g h i j k l mm." for i in range(67)) + "\n"
-     + "\n".join(f"a {i:02d} b c d e f g h i j k l m nn." for i in range(33)), (None, None)),
-    ("a b c d e.\n" + " ".join("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN") + ".\na b c d e.",
-     ("duplicate line characters", "duplicate line characters")),
-    ("a b c d e.\n" + " ".join("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO") + ".\na b c d e.",
-     ("duplicate line characters", None)),
+@pytest.mark.parametrize("name, section, naive, different", [
+    ("gopher_quality", None, naive_gopher_quality, 6),
+    ("gopher_repetition", None, naive_gopher_repetition, 6),
+    ("gopher_repetition", DOLMA, naive_gopher_repetition_dolma, 5),
+    ("fineweb", None, naive_fineweb, 4),
+    ("fineweb", FINEWEB_PAPER, partial(naive_fineweb, paper=True), 4),
+    *(("c4", filters.C4Config(preset, end_marks), partial(naive_c4, preset=preset), 20)
+      for preset in ("tfds", "datatrove") for end_marks in ("paper", "extended")),
 ])
-def test_at_the_thresholds_of_fineweb(text, reasons):
-    """By datatrove's rules without the one on line feeds, and by the paper's."""
-    for preset, expected in zip(("datatrove", "paper"), reasons, strict=True):
-        section = filters.FineWebConfig(preset=preset, en=filters.FineWebThresholds(
-            max_newlines_per_word=None if preset == "datatrove" else 0.3))
-        assert reason("fineweb", text, fineweb=section) == expected
+def test_generated_documents(name, section, naive, different):
+    """`different` outcomes and more: reasons, kept as they are, texts that are left."""
+    expected = [naive(generated(seed)) for seed in SEEDS]
+    for seed, right in zip(SEEDS, expected, strict=True):
+        result = outcome(name, generated(seed), **({name: section} if section else {}))
+        if isinstance(right, list):
+            assert isinstance(result, Document) and result.text == right[0], seed
+        else:
+            assert (result.reason if isinstance(result, Dropped) else None) == right, seed
+    assert len(set(map(str, expected))) >= different, Counter(map(str, expected))
+
+
+def test_the_two_definitions_of_a_filter_do_not_agree():
+    """Which is why both are there."""
+    for one, other in ((naive_gopher_repetition, naive_gopher_repetition_dolma),
+                       (naive_fineweb, partial(naive_fineweb, paper=True))):
+        assert [one(generated(seed)) for seed in SEEDS] != [
+            other(generated(seed)) for seed in SEEDS]

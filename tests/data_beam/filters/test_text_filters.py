@@ -163,7 +163,7 @@ def test_two_filters_of_one_name_are_an_error():
     ({"rules": ["c4", "c4"]}, "'c4' is there twice"),
     ({"same_as": ["fr"]}, "'fr' is not LANGUAGE=THRESHOLDS"),
     ({"same_as": ["fr=de"]}, "thresholds for en, zh"),
-    ({"same_as": ["xx=en"]}, "'xx' is no language code"),
+    ({"same_as": ["xx=en"]}, "'xx' is not a language code"),
     ({"same_as": ["zh=en"]}, "'zh' has thresholds already"),
     ({"same_as": ["ja=en"]}, "the words of 'ja' are not cut like those of 'en'"),
     ({"same_as": ["ja=zh"]}, "the words of 'ja' are not cut like those of 'zh'"),

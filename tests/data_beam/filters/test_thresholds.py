@@ -100,40 +100,28 @@ def test_gopher_repetition_at_its_thresholds():
                     "gopher_repetition", gopher_repetition=section)
 
 
-@pytest.mark.parametrize("n, limit", [(2, 0.20), (3, 0.18), (4, 0.16)])
-def test_top_ngrams_at_their_thresholds(n, limit):
-    gram = " ".join(["ab", "cd", "ef", "gh"][:n])
-    size = round(3 * len(gram) / limit + 0.499)  # 3 copies in a text of so many characters
-    words = iter(numbered(400, 6))
-    pieces = [gram, next(words), gram, next(words), gram]
-    while len(" ".join(pieces)) + 7 <= size - 7:
-        pieces.append(next(words))
-    text = " ".join(pieces)
-    text += " " + "z" * (size - len(text) - 1)
-    assert len(text) == size and 3 * len(gram) / size <= limit < 3 * len(gram) / (size - 1)
-    only = tuple(limit if k == n else 9.0 for k in (2, 3, 4))
-    section = filters.GopherRepetitionConfig(en=filters.GopherRepetitionThresholds(
-        max_top_ngram=only, max_duplicate_ngrams=()))
-    at_and_over(f"top {n}-gram", text, text[:-1], "gopher_repetition", gopher_repetition=section)
-
-
-@pytest.mark.parametrize("n, limit", list(zip(range(5, 11), (0.15, 0.14, 0.13, 0.12, 0.11, 0.10),
-                                              strict=True)))
-def test_duplicate_ngrams_at_their_thresholds(n, limit):
+@pytest.mark.parametrize("n, limit", [
+    (2, 0.20), (3, 0.18), (4, 0.16), (5, 0.15), (6, 0.14), (7, 0.13), (8, 0.12), (9, 0.11),
+    (10, 0.10)])
+def test_ngrams_at_their_thresholds(n, limit):
     gram = ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "qr", "st"][:n]
-    size = round(2 * n / limit + 0.499)  # one copy: 2n characters, spaces do not count
+    is_top = n < 5
+    # Three copies of the most frequent n-gram, with spaces; or one later copy, without them.
+    counted = 3 * len(" ".join(gram)) if is_top else 2 * n
+    size = round(counted / limit + 0.499)  # so many characters make the share of the limit
     words = iter(numbered(400, 6))
-    pieces = [*gram, next(words), *gram]
+    pieces = [*gram, next(words), *gram] + ([next(words), *gram] if is_top else [])
     while len(" ".join(pieces)) + 7 <= size - 7:
         pieces.append(next(words))
     text = " ".join(pieces)
     text += " " + "z" * (size - len(text) - 1)
-    assert len(text) == size and 2 * n / size <= limit < 2 * n / (size - 1)
-    only = tuple(limit if k == n else 9.0 for k in range(5, 11))
+    assert len(text) == size and counted / size <= limit < counted / (size - 1)
+    tops = tuple(limit if k == n else 9.0 for k in (2, 3, 4))
+    duplicates = tuple(limit if k == n else 9.0 for k in range(5, 11))
     section = filters.GopherRepetitionConfig(en=filters.GopherRepetitionThresholds(
-        max_top_ngram=(), max_duplicate_ngrams=only))
-    at_and_over(f"duplicate {n}-grams", text, text[:-1], "gopher_repetition",
-                gopher_repetition=section)
+        max_top_ngram=tops, max_duplicate_ngrams=duplicates))
+    at_and_over(f"top {n}-gram" if is_top else f"duplicate {n}-grams", text, text[:-1],
+                "gopher_repetition", gopher_repetition=section)
 
 
 def test_gopher_repetition_in_chinese():
@@ -155,41 +143,39 @@ def test_gopher_repetition_in_chinese():
 
 def test_c4_at_its_thresholds():
     five = "One two three four five."
-    tfds, datatrove = filters.C4Config(preset="tfds"), filters.C4Config(preset="datatrove")
+    presets = {name: filters.C4Config(preset=name) for name in ("tfds", "datatrove")}
 
-    def kept(text, section, language="en"):
-        result = outcome("c4", text, language, c4=section)
+    def kept(text, preset):
+        result = outcome("c4", text, c4=presets[preset])
         return result.text if isinstance(result, Document) else result.reason
 
-    assert kept("\n".join([five] * 3), tfds) == "\n".join([five] * 3)
-    assert kept("\n".join([five] * 2), tfds) == "too few sentences"
-    assert kept("\n".join(["One two three."] * 5), datatrove) == "\n".join(["One two three."] * 5)
-    assert kept("\n".join(["One two three."] * 4), datatrove) == "too few sentences"
-    assert kept("\n".join(["One two."] * 9), datatrove) == "too few sentences"
-    assert kept("\n".join(["One two three four."] * 9), tfds) == "too few sentences"
+    few = "too few sentences"
+    for line, count, preset, expected in (
+            (five, 3, "tfds", None), (five, 2, "tfds", few),
+            ("One two three four.", 9, "tfds", few), ("One two.", 9, "datatrove", few),
+            ("One two three.", 5, "datatrove", None), ("One two three.", 4, "datatrove", few)):
+        text = "\n".join([line] * count)
+        assert kept(text, preset) == (expected or text)
     good = "\n".join([five] * 5)
-    for line in ("no mark at the end of this", "it goes on and on...",
-                 "Please turn on JavaScript now.",
-                 "By this you accept our Privacy Policy now.", "x" * 1001 + " is too long a word.",
-                 "Two words."):
-        assert kept(f"{good}\n{line}", tfds) == good, line
-        assert kept(f"{good}\n{line}", datatrove) == good, line
-    assert kept(f"{good}\n{'x' * 1000} is not too long.", tfds).endswith("long.")
-    assert kept(f"{good}\nThe function {{ returns it here.", tfds) == "curly bracket"
-    assert kept(f"{good}\nfunction {{ returns", tfds) == good  # that line was dropped before
-    assert kept(f"{good}\nThis is Lorem Ipsum dolor sit.", datatrove) == "lorem ipsum"
-    assert kept(good + "\nAs it was shown before [12] by them.[edit]", tfds).endswith(
-        "shown before  by them.")
-    quoted = good + "\nHe said that they would 'all come'"
-    assert kept(quoted, datatrove) == quoted and kept(quoted, tfds) == good
+    for preset in presets:
+        for line in ("no mark at the end of this", "it goes on and on...",
+                     "Please turn on JavaScript now.",
+                     "By this you accept our Privacy Policy now.",
+                     "x" * 1001 + " is too long a word.", "Two words."):
+            assert kept(f"{good}\n{line}", preset) == good, line
+        assert kept(f"{good}\n{'x' * 1000} is not too long.", preset).endswith("long.")
+        assert kept(f"{good}\nThe function {{ returns it here.", preset) == "curly bracket"
+        assert kept(f"{good}\nfunction {{ returns", preset) == good  # that line was dropped before
+        assert kept(f"{good}\nThis is Lorem Ipsum dolor sit.", preset) == "lorem ipsum"
+        assert kept(f"{good}\nAs it was shown before [12] by them.[edit]", preset).endswith(
+            "shown before  by them.")
     # Words are counted with citations in one, without in the other.
-    cited = good + "\nOnly four words here [1] ."
-    assert kept(cited, tfds).endswith("here  .") and kept(
-        good + "\nOnly three words [1].", tfds) == good
-    assert kept(good + "\nA b [1].", datatrove).endswith("A b .")
-    result = outcome("c4", f"{good}\nno mark", c4=tfds)
+    assert kept(f"{good}\nOnly four words here [1] .", "tfds").endswith("here  .")
+    assert kept(f"{good}\nOnly three words [1].", "tfds") == good
+    assert kept(f"{good}\nA b [1].", "datatrove").endswith("A b .")
+    result = outcome("c4", f"{good}\nno mark")
     assert isinstance(result, Document) and result.transforms == ("c4:lines",)
-    assert result.sha256 and outcome("c4", good, c4=tfds) == document(good)
+    assert result.sha256 and outcome("c4", good) == document(good)
 
 
 def test_c4_in_chinese():
@@ -204,29 +190,35 @@ def test_c4_in_chinese():
     assert reason("c4", good, "en") == "too few sentences"  # one word a line, for English
 
 
-def test_fineweb_at_its_thresholds():
-    end, open_ = "a line of more than thirty characters, here it is{}.", \
-        "a line of more than thirty characters, without an end{}"
-    lines = [end.format(w) for w in numbered(3)] + [open_.format(w) for w in numbered(22)]
-    at_and_over("few lines end with a mark", "\n".join(lines), "\n".join([*lines, open_.format(1)]),
-                "fineweb")
-    every = {"min_end_mark_lines": None, "max_short_lines": None,
-             "max_duplicate_line_characters": None, "max_newlines_per_word": None}
+@pytest.mark.parametrize("text, reasons", [
+    # 3 of 25 lines end with a mark: 0.12. 67 of 100 lines have 29 or 30 characters. 10 characters
+    # of 100 in a line seen before. All lines end with a mark but for the first document's.
+    ("\n".join(["x" * 39 + "."] + ["y" * 38 + f"{i:02d}" for i in range(22)] + ["z" * 39 + "."]
+               + ["u" * 39 + "."]), (None, "few lines end with a mark")),
+    ("\n".join(f"a {i:02d} b c d e f g h i j k l m." for i in range(67)) + "\n"
+     + "\n".join(f"a {i:02d} b c d e f g h i j k l m nn." for i in range(33)),
+     (None, "short lines")),
+    ("\n".join(f"a {i:02d} b c d e f g h i j k l mm." for i in range(67)) + "\n"
+     + "\n".join(f"a {i:02d} b c d e f g h i j k l m nn." for i in range(33)), (None, None)),
+    ("a b c d e.\n" + " ".join("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN") + ".\na b c d e.",
+     ("duplicate line characters", "duplicate line characters")),
+    ("a b c d e.\n" + " ".join("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO") + ".\na b c d e.",
+     ("duplicate line characters", None)),
+])
+def test_fineweb_at_its_thresholds(text, reasons):
+    """Of datatrove, without the one on line feeds, and of the paper."""
+    for preset, expected in zip(("datatrove", "paper"), reasons, strict=True):
+        section = filters.FineWebConfig(preset=preset, en=filters.FineWebThresholds(
+            max_newlines_per_word=None if preset == "datatrove" else 0.3))
+        assert reason("fineweb", text, fineweb=section) == expected
 
-    def only(**on):
-        return filters.FineWebConfig(en=filters.FineWebThresholds(**{**every, **on}))
 
-    short, long = ["x" * 30] * 68, ["x" * 31] * 33
-    at_and_over("short lines", "\n".join(long + short[:67]), "\n".join(long + short), "fineweb",
-                fineweb=only(max_short_lines=0.67))
-    # A copy of 10 characters among 1,000 without line feeds: 0.01; among 999 it is over.
-    text = "\n".join(["ten chars.", "y" * 500, " \t", "z" * 478, "ten chars."])
-    assert len(text.replace("\n", "")) == 1000
-    at_and_over("duplicate line characters", text, text.replace("z", "", 1), "fineweb",
-                fineweb=only(max_duplicate_line_characters=0.01))
-    # 3 line feeds on 10 words are 0.3, on 9 more.
+def test_fineweb_line_feeds_at_their_threshold():
+    """3 line feeds on 10 words are 0.3, on 9 more."""
+    section = filters.FineWebConfig(en=filters.FineWebThresholds(
+        min_end_mark_lines=None, max_short_lines=None, max_duplicate_line_characters=None))
     at_and_over("newlines", "a b c d\ne f\ng h\ni .", "a b c d\ne f\ng h\n.", "fineweb",
-                fineweb=only(max_newlines_per_word=0.3))
+                fineweb=section)
     assert reason("fineweb", " \n\t\n") == reason("fineweb", "") == "empty"
 
 
