@@ -1,11 +1,24 @@
-"""Rows of a PDF to paragraphs: lines joined, words divided at a line's end put together."""
+"""Rows of a PDF to text: running headers and footers are left out, lines are joined to paragraphs,
+and the result is checked."""
 
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from data_beam.extract.pdf_layout import Region, Row
+from data_beam.extract.errors import NoText
+from data_beam.extract.pdf_layout import Region, Row, Span, rows_of
+
+_EDGE_ROWS = 2
+_MIN_REPEATS = 3
+_MIN_BAND_PAGES = 4
+_MIN_BAND_SHARE = 0.6
+_BAND_GAP = 1.4
+_Y_BIN = 3.0
+_DIGITS = re.compile(r"[0-9０-９]+|\b[ivxlc]+\b")
+_PAGE_NUMBER = re.compile(
+    r"(?:page\s*)?[-–—\s]*\d{1,4}[-–—\s]*(?:(?:/|of)\s*\d{1,4})?|第\s*\d{1,4}\s*页(?:\s*[,，/]?\s*共"
+    r"\s*\d{1,4}\s*页)?", re.IGNORECASE)
 
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff"
                   "\u201c\u201d\u2018\u2019\u2026\u2014]")
@@ -21,6 +34,66 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _SHORT = 0.25
 _INDENT = 0.8
 _LEADING = 1.35
+
+_LETTER = re.compile(r"[^\W\d_]")
+_MIN_LETTERS = 40
+_EXCERPT = 80
+
+
+def _edges(rows: Sequence[Row]) -> list[tuple[int, int, bool]]:
+    """The outermost rows of a page as (index, y in bins, stands apart from the text)."""
+    pitches = sorted(a.main.middle - b.main.middle for a, b in itertools.pairwise(rows))
+    pitch = pitches[len(pitches) // 2] if pitches else 0.0
+    found = []
+    for index in dict.fromkeys([*range(min(_EDGE_ROWS, len(rows))),
+                                *range(max(0, len(rows) - _EDGE_ROWS), len(rows))]):
+        inward = index + 1 if index < _EDGE_ROWS else index - 1
+        apart = not 0 <= inward < len(rows) or abs(
+            rows[index].main.middle - rows[inward].main.middle) > _BAND_GAP * pitch
+        found.append((index, round(rows[index].main.middle / _Y_BIN), apart))
+    return found
+
+
+def without_edges(pages: Sequence[list[Span]]) -> tuple[list[list[Span]], int]:
+    """The pages' spans without running headers, footers and page numbers.
+
+    Of the two topmost and two lowest lines of each page these go:
+
+    - a line that stands, but for its numbers, at the same height on at least 3 pages;
+    - a line at a height where at least 6 of 10 pages (of at least 4) have a line set off from the
+      text: headers that name the section differ from page to page;
+    - a line that is a page number and nothing else, the outermost one only.
+
+    Returns:
+      The spans by page, and how many lines were left out.
+    """
+    rows = [rows_of(spans) for spans in pages]
+    edges = [_edges(page) for page in rows]
+    texts: Counter[tuple[str, int]] = Counter()
+    bands: Counter[int] = Counter()
+
+    def key(number: int, index: int, y: int) -> tuple[str, int]:
+        return _DIGITS.sub("#", rows[number][index].text), y
+
+    for number, page in enumerate(edges):
+        texts.update({key(number, index, y) for index, y, _ in page})
+        bands.update({y for _, y, apart in page if apart})
+    result, left_out = [], 0
+    for number, page in enumerate(edges):
+        gone: set[int] = set()
+        last = len(rows[number]) - 1
+        for index, y, apart in page:
+            near = max(bands[y], bands[y - 1], bands[y + 1])
+            if (texts[key(number, index, y)] >= _MIN_REPEATS
+                    or (apart and len(pages) >= _MIN_BAND_PAGES
+                        and near >= _MIN_BAND_SHARE * len(pages))
+                    or (index in (0, last) and apart and last > 0
+                        and _PAGE_NUMBER.fullmatch(rows[number][index].text))):
+                gone.add(index)
+        left_out += len(gone)
+        result.append([span for index, row in enumerate(rows[number]) if index not in gone
+                       for span in row.spans])
+    return result, left_out
 
 
 class Words:
@@ -174,3 +247,21 @@ def _written(paragraphs: Sequence[_Paragraph], words: Words) -> str:
             pieces.append(text.replace("\xad", "-"))
         before = paragraph
     return "".join(pieces)
+
+
+def check_order(text: str, max_fraction: float) -> None:
+    """Refuses a text whose characters are scattered, which shows that they were read in no order.
+
+    A letter is scattered if white space is on both sides of it: text set vertically or letter by
+    letter, and read across its lines. Chinese words of one character do not stand so in running
+    text, and of English, 5 % of the letters are words of their own at most.
+
+    Raises:
+      NoText: `scattered characters`, where they are a larger share of at least 40 letters than
+        `max_fraction`.
+    """
+    letters = len(_LETTER.findall(text))
+    scattered = sum(len(word) == 1 and bool(_LETTER.match(word)) for word in text.split())
+    if letters >= _MIN_LETTERS and scattered > max_fraction * letters:
+        raise NoText("scattered characters", f"{scattered / letters:.3f} of the letters stand "
+                                             f"alone: {' '.join(text.split())[:_EXCERPT]!r}")
