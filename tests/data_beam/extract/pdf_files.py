@@ -9,8 +9,12 @@ from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen.canvas import Canvas
 
 WIDTH, HEIGHT = A4
-CHINESE = "STSong-Light"
-pdfmetrics.registerFont(UnicodeCIDFont(CHINESE))
+CHINESE, JAPANESE = "STSong-Light", "HeiseiMin-W3"
+for _face in (CHINESE, JAPANESE):
+    pdfmetrics.registerFont(UnicodeCIDFont(_face))
+    _vertical = UnicodeCIDFont(_face, isVertical=True)  # UniGB-UCS2-V, UniJIS-UCS2-V
+    _vertical.fontName = f"{_face} vertical"
+    pdfmetrics.registerFont(_vertical)
 
 
 def make(*pages: Callable[[Canvas], None], **options) -> bytes:
@@ -46,6 +50,28 @@ def wrapped(text: str, width: float, font: str = "Helvetica", size: float = 10) 
         else:
             line = longer
     return [*result, line]
+
+
+def columns(text: str, font: str = CHINESE, length: int = 30, x: float = 500, y: float = 760,
+            size: float = 12, pitch: float = 1.0, leading: float = 1.8, by_row: bool = False
+            ) -> Callable[[Canvas], None]:
+    """Draws vertical text: `length` characters a line, lines from the right to the left.
+
+    A font whose name ends with `vertical` draws a line at once, others a character at a time:
+    line by line, or with `by_row` across the lines.
+    """
+    cells = [(i // length, i % length, letter) for i, letter in enumerate(text)]
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont(font, size)
+        if font.endswith("vertical"):
+            for i in range(0, len(text), length):
+                canvas.drawString(x - i // length * leading * size, y, text[i:i + length])
+            return
+        for line, place, letter in sorted(cells, key=lambda c: (c[1], -c[0])) if by_row else cells:
+            canvas.drawString(x - line * leading * size, y - place * pitch * size, letter)
+
+    return draw
 
 
 def both(*draws: Callable[[Canvas], None]) -> Callable[[Canvas], None]:
