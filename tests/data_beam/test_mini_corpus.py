@@ -261,7 +261,7 @@ def test_mistakes_in_the_recipe_are_named(made):
     for section, field, value, message in (
             ("language", "languages", ["cn"], "'cn' is not a language code"),
             ("filters", "same_as", ["xx=zh"], "'xx' is not a language code"),
-            ("filters", "rules", ["gopher_qualities"], "there is no rule set"),
+            ("filters", "rules", ["gopher_qualities"], "there is no filter"),
             ("filters", "gopher", {}, "no such field"),
             ("licence", "unknown", "maybe", "is not one of")):
         with pytest.raises(ConfigError, match=message):
