@@ -52,7 +52,7 @@ def test_extraction_is_a_pure_function():
 
 
 @pytest.mark.parametrize("page", ["", " ", "<", "<html>", "<p>" * 5000, "no markup at all",
-                                  "<script>only()</script>", "<a" * 400, "\ufffd\u0000"])
+                                  "<script>only()</script>", "<a" * 400])
 def test_broken_pages_do_not_raise(page):
     text, _ = extract("html", page)
     assert "only()" not in text
