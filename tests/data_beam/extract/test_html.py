@@ -151,7 +151,7 @@ def test_only_names_that_resiliparse_minds_make_it_look_again():
               'side-box" x', "hidden search-box", "ad-slot", "article"}
     minded = {"search-box", "link_list", "user-comments", 'side-box" x'}
     assert html._boilerplate_tokens(values, ExtractConfig()).keys() == minded | {"ad-slot"}
-    assert html._boilerplate_tokens(values, ExtractConfig(advertisement_elements=False)).keys() == minded
+    assert html._boilerplate_tokens(values, ExtractConfig(advertisement_elements=False)).keys() == minded  # noqa: E501
     assert html._boilerplate_tokens(values, ExtractConfig(comments=True)).keys() == \
         minded - {"user-comments"} | {"ad-slot"}
     assert {"flex-box", "block-list"} < html._boilerplate_tokens(

@@ -193,9 +193,9 @@ def test_text_at_an_angle_is_left_out():
     assert extract(make(both(lines(wrapped(ENGLISH, 400)), stamp)))[0] == ENGLISH
 
 
-TRADITIONAL = ("茶起源於中國，後來傳到世界各地，成為人們日常的飲料。商人把茶壓成磚，翻過高山運到草原；"
+TRADITIONAL = ("茶起源於中國，後來傳到世界各地，成為人們日常的飲料。商人把茶壓成磚，翻過高山運到草原；"  # noqa: E501
                "僧人飲茶，以便在長夜裡保持清醒。到了九世紀，已經有詩人寫了一整本書，講怎樣種茶。")
-CAT = ("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。何でも薄暗いじめじめした所で"
+CAT = ("吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。何でも薄暗いじめじめした所で"  # noqa: E501
        "ニャーニャー泣いていた事だけは記憶している。吾輩はここで始めて人間というものを見た。")
 
 
@@ -216,8 +216,8 @@ def test_vertical_text_is_read_down_the_lines_from_the_right(draw, text):
 LABELS = ["Cholera due to Vibrio cholerae", "Typhoid fever", "Paratyphoid fever A",
           "Salmonella enteritis", "Amoebiasis, unspecified", "Tuberculosis of lung"]
 CODES = ["A00.0", "A01.0", "A01.1", "A02.0", "A06.9", "A15.0"]
-HAN_LABELS = ["霍乱由霍乱弧菌引起的疾病说明书", "伤寒以及其他沙门菌引起的疾病", "甲型以及乙型副伤寒的疾病",
-              "沙门菌肠炎以及其他细菌的感染", "阿米巴病未特指以及其他的疾病", "肺结核经显微镜检查痰证实"]
+HAN_LABELS = ["霍乱由霍乱弧菌引起的疾病说明书", "伤寒以及其他沙门菌引起的疾病", "甲型以及乙型副伤寒的疾病",  # noqa: E501
+              "沙门菌肠炎以及其他细菌的感染", "阿米巴病未特指以及其他的疾病", "肺结核经显微镜检查痰证实"]  # noqa: E501
 DIGESTS = [f"9f86d081884c7d659a2feaa0c55ad015a3bf4f{number:02d}" for number in range(6)]
 
 
