@@ -12,6 +12,9 @@ WIDTH, HEIGHT = A4
 CHINESE, JAPANESE = "STSong-Light", "HeiseiMin-W3"
 for _face in (CHINESE, JAPANESE):
     pdfmetrics.registerFont(UnicodeCIDFont(_face))
+    _vertical = UnicodeCIDFont(_face, isVertical=True)  # UniGB-UCS2-V, UniJIS-UCS2-V
+    _vertical.name = _vertical.fontName = f"{_face} vertical"
+    pdfmetrics.registerFont(_vertical)
 
 
 def make(*pages: Callable[[Canvas], None], **options) -> bytes:
