@@ -68,8 +68,8 @@ def _parsed_depth(page: str) -> int:
 def limit_depth(page: str, limit: int) -> str:
     """The page with elements at most `limit` deep.
 
-    A page that an HTML parser finds deeper is flattened: beyond the limit a tag becomes a line
-    break, that of an inline element nothing. No text is lost.
+    A page that an HTML parser finds deeper is flattened: beyond the limit each tag begins a
+    paragraph, and those of inline elements are removed. No text is lost.
     """
     if not _may_be_deep(page, limit):
         return page
@@ -100,7 +100,7 @@ def limit_depth(page: str, limit: int) -> str:
             level = len(open_elements)
             deepest = max(deepest, level)
         if level > limit:
-            pieces += page[end:match.start()], "" if name in _INLINE else "<br>"
+            pieces += page[end:match.start()], "" if name in _INLINE else "<p>"
             end = match.end()
     if deepest <= limit or (deepest <= _MAX_PARSED_DEPTH and _parsed_depth(page) <= limit):
         return page
