@@ -1,4 +1,4 @@
-"""Repairs of the text, and naming its language."""
+"""Repairs and conversions of the text, and identification of its language."""
 
 import dataclasses
 

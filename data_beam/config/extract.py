@@ -1,4 +1,4 @@
-"""Text out of markup: which extractor, and what is cut away around the text."""
+"""Extraction of text from markup: which extractor, and what it leaves out."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from maxlm.config.schema import setting
 
 @dataclasses.dataclass(frozen=True)
 class ExtractConfig:
-    """How text is taken out of HTML, PDF and EPUB, and when the result is no text."""
+    """How text is extracted from HTML, PDF and EPUB, and which results are dropped."""
 
     html: str = setting(
         "resiliparse", "extractor of main content: resiliparse is several times faster, "
@@ -24,12 +24,12 @@ class ExtractConfig:
         "larger share of the characters is a menu and left out; 1 keeps all", minimum=0.0,
         maximum=1.0)
     min_block_links: int = setting(
-        3, "html, resiliparse: blocks of fewer links are no menu", minimum=1)
+        3, "html, resiliparse: a block of fewer links is never a menu", minimum=1)
     boilerplate_lines: bool = setting(
         True, "html: leave out lines that are nothing but a known marker (版权所有, 上一篇, "
         "责任编辑, share this, all rights reserved, cookie notices)")
     max_boilerplate_characters: int = setting(
-        200, "html: a longer line is never taken for a marker", minimum=1)
+        200, "html: a longer line is never a marker", minimum=1)
     repeated_edge_lines: bool = setting(
         True, "pdf: leave out running headers, footers and page numbers")
     drop_garbled_tables: bool = setting(

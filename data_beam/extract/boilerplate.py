@@ -1,16 +1,17 @@
-"""Lines of a page that are no part of its text: known markers in Chinese and English.
+"""Boilerplate lines of a page: known markers in Chinese and English.
 
-A line goes only when it is a marker from end to end, in one of the forms below; prose that mentions
-one of the words, or begins with it, stays. The forms are our own, from pages looked at.
+A line is removed only if all of it is a marker in one of the forms below; prose that mentions one
+of the words, or begins with it, stays. We collected the forms from pages by hand.
 
-Most lines of most pages are no markers, so a line is looked up by its first two characters (in
-lower case) before any pattern is tried.
+Few lines are markers, so a line is looked up by its first two characters (in lower case) before
+any pattern is tried.
 """
 
 import re
 
 _LAST_LINES = 10
-"""A copyright line counts among the last lines with text: higher up it may be a licence's."""
+"""Copyright lines are removed among the last lines with text only: higher up they may be part of a
+licence."""
 
 
 def _words(table: str) -> frozenset[str]:
@@ -115,7 +116,7 @@ _REGISTERED = re.compile(r"[^。！？]{0,60}(?:icp[备证]\s*\d{5,}|公网安�
 _RIGHTS_ZH = re.compile(
     rf"(?:{_NO_STOP}{{0,30}}\s)?版权所有"
     rf"(?:(?:[\s:：©(（|]|\d|[，,]?(?:违者|侵权|翻版|未经|不得|禁止)){_NO_STOP}{{0,80}})?[。！]?")
-# By the shape of a name, so in the line's own case; atomic groups keep it from trying for ever.
+# Names are recognised by their capitals, so case matters; atomic groups bound the time.
 _NAME = r"(?>[A-Z0-9][\w.&'’-]*|(?:of|and|the|by|for|in)\b|&|\||-|–)(?>[\s.,]*)"
 _YEARS = r"(?>\d{4}(?:\s*[-–,~至]\s*(?:\d{4}|[Pp]resent))*[\s,.]*)"
 _RIGHTS = re.compile(
@@ -127,7 +128,7 @@ _EDGES = " \t\u3000•·*-–|<>«»‹›←→…:：\u200b"
 
 
 def is_marker(line: str) -> bool:
-    """Whether a line is a known marker and nothing else; for copyright lines see `is_copyright`."""
+    """Whether the whole line is a known marker; for copyright lines see `is_copyright`."""
     low = line.strip(_EDGES).lower()
     if low in _ALONE:
         return True
@@ -142,7 +143,7 @@ def is_marker(line: str) -> bool:
 
 
 def is_copyright(line: str) -> bool:
-    """Whether a line says who has the rights, and nothing else."""
+    """Whether the whole line is a copyright notice."""
     line = line.strip(_EDGES)
     if "版权所有" in line:
         return _RIGHTS_ZH.fullmatch(line) is not None

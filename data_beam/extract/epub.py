@@ -17,7 +17,7 @@ from data_beam.readers import encoding
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _RIGHTS = ("META-INF/rights.xml", "META-INF/sinf.xml")
-# These two scramble embedded fonts, not the text.
+# These two obfuscate embedded fonts, not the text.
 _FONT_ALGORITHMS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 _MEDIA_TYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 _SKIPPED_GUIDES = ("cover", "toc")
@@ -38,7 +38,7 @@ class _Book:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except _ZIP_ERRORS as error:
-            raise ExtractionError("invalid EPUB", f"no zip file: {error}") from None
+            raise ExtractionError("invalid EPUB", f"not a zip file: {error}") from None
         self._left = limit
         self._limit = limit
 
@@ -46,7 +46,7 @@ class _Book:
         return name in self._zip.NameToInfo
 
     def read(self, name: str, cap: int) -> bytes:
-        """A file, decompressed no further than the cap and what is left of the book's limit."""
+        """A file; decompression stops at the cap and at what remains of the book's limit."""
         try:
             info = self._zip.getinfo(name)
             if info.flag_bits & 1:
@@ -79,7 +79,7 @@ class _Book:
 
 
 def _local(element: ET.Element) -> str:
-    """An element's name without its namespace, which books get wrong."""
+    """An element's name without its namespace, which is often wrong in books."""
     return element.tag.rpartition("}")[2]
 
 
@@ -140,17 +140,17 @@ def _chapters(book: _Book) -> list[str]:
 def text(data: bytes, limit: int) -> tuple[str, tuple[str, ...]]:
     """The chapters of a book, with blank lines between them.
 
-    All of a chapter's text is kept (no search for main content): a book has no menus but its
-    tables of contents, which are left out with the cover. A chapter that is missing or damaged
-    does not cost the others; their number is among the names returned.
+    All text of a chapter is kept, without a search for main content: the only menus of a book are
+    its tables of contents, which are left out with the cover. Missing and damaged chapters are
+    skipped, and their number is among the names returned.
 
     Args:
       data: the file.
       limit: bytes that its files may have when unpacked.
 
     Raises:
-      ExtractionError: no zip file, no readable package document, no readable chapter; text that is
-        encrypted (DRM); a book larger than `limit`.
+      ExtractionError: not a zip file, no readable package document, no readable chapter; encrypted
+        text (DRM); a book larger than `limit`.
       NoText: chapters without text (a book of pictures).
     """
     book = _Book(data, limit)

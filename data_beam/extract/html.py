@@ -12,7 +12,7 @@ from data_beam.config import ExtractConfig
 from data_beam.extract import boilerplate, html_markup, html_names
 from data_beam.extract.errors import ExtractionError
 
-# Noncharacters of Unicode stand around the text of links on its way through the extractor.
+# Noncharacters of Unicode mark the text of links while it passes through the extractor.
 _BEGIN, _END = "\ufdd0", "\ufdd1"
 _MARKS = re.compile(f"[{_BEGIN}{_END}]")
 # Links that begin with a word: resiliparse has its own rules for those that are signs (¶, [1]).
@@ -21,12 +21,12 @@ _LINK_IN_CAPITALS = re.compile(_LINK.pattern, re.IGNORECASE)  # a search without
 _LINKED = re.compile(f"{_BEGIN}([^{_END}]+)")
 _BLOCK_END = re.compile(r"\n(?:[ \t]*\n)+")
 
-# Blink (Chromium) opens no element deeper than this; resiliparse's time grows with its square.
+# Blink (Chromium) nests no deeper than this; resiliparse's time grows with the square of the depth.
 MAX_DEPTH = 512
 MAX_TRAFILATURA_DEPTH = 240  # libxml2 loses what is deeper than 255
-# A quarter of a millisecond each, in trafilatura.
+# Each takes trafilatura a quarter of a millisecond.
 MAX_TRAFILATURA_TAGS = 100_000
-logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # a line for each page without text
+logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it logs each page without text
 
 
 def _mark_links(page: str) -> str:
@@ -65,8 +65,9 @@ def all_text(page: str, skip: Sequence[str] = ()) -> str:
 
     Blocks, lists and preformatted text keep their line breaks.
     """
-    skip = [*skip, *html_markup.duplicate_math(page)]
-    return extract_plain_text(_parse(page), preserve_formatting=True, main_content=False,
+    tree = _parse(page)
+    skip = [*skip, *html_markup.duplicate_math(tree)]
+    return extract_plain_text(tree, preserve_formatting=True, main_content=False,
                               list_bullets=True, alt_texts=False, links=False, form_fields=False,
                               noscript=False, skip_elements=skip or None)
 
@@ -85,11 +86,13 @@ def _prose(page: str) -> int:
 def _resiliparse(page: str, config: ExtractConfig,
                  names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     weigh = config.max_link_density < 1
-    skip = [f"{mark}{name}" for name in names for mark in ".#"]
+    tree = _parse(_mark_links(page) if weigh else page)
+    skip = [*(f"{mark}{name}" for name in names for mark in ".#"),
+            *html_markup.duplicate_math(tree)]
     text = extract_plain_text(
-        _parse(_mark_links(page) if weigh else page), preserve_formatting=True, main_content=True,
-        list_bullets=True, alt_texts=False, links=False, form_fields=False, noscript=False,
-        comments=config.comments, skip_elements=[*skip, *html_markup.duplicate_math(page)] or None)
+        tree, preserve_formatting=True, main_content=True, list_bullets=True, alt_texts=False,
+        links=False, form_fields=False, noscript=False, comments=config.comments,
+        skip_elements=skip or None)
     if not weigh:
         return text, ("extract:html",)
     text, found = _without_menus(text, config.max_link_density, config.min_block_links)
@@ -98,7 +101,7 @@ def _resiliparse(page: str, config: ExtractConfig,
 
 def _trafilatura(page: str, config: ExtractConfig,
                  names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    import trafilatura  # only who chose it pays for its import
+    import trafilatura  # slow to import, and used by choice only
 
     tags = page.count("<")
     if tags > MAX_TRAFILATURA_TAGS:
@@ -148,7 +151,7 @@ def _boilerplate_tokens(values: set[str], config: ExtractConfig) -> dict[str, st
 
 
 def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
-    """Extracts, and once more where an element with most of the text was left out for its name."""
+    """Extracts a page, and again if an element with most of the text was left out for its name."""
     def extract(page: str, values: set[str]) -> tuple[str, tuple[str, ...]]:
         extractor = _resiliparse if config.html == "resiliparse" else _trafilatura
         return extractor(page, config, _known(values, config))
@@ -179,7 +182,7 @@ def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
 
 def _whole_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     """All text outside navigation and blocks of links, for a page in which the extractor finds no
-    main content: a list alone, a fragment without `body`."""
+    main content, such as a list alone."""
     skip = ["nav", "header", "footer", "aside", "form", "button", "select",
             *(f"{mark}{name}" for name in _known(html_names.values(page), config)
               for mark in ".#")]

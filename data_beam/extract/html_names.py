@@ -1,8 +1,8 @@
-"""Names of elements (class, id) by which they are left out, and when they must not be.
+"""Class and id names for which elements are left out, and the elements that are kept all the same.
 
-A name says what an element is for, and sometimes what its text is about: Sphinx calls the section
-of a page titled "Pagination" `pagination`. So an element that holds most of the text of its page
-loses such names before the page is extracted.
+A name may also be the topic of a text: Sphinx calls the section of a page titled "Pagination"
+`pagination`. So an element that holds most of the text of its page loses such names before the
+page is extracted.
 """
 
 import dataclasses
@@ -10,9 +10,9 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-# Class or id of elements that are no part of a text, wherever they stand; whole words only, since
-# "ad" is in "header" and "share" in "shareholder". In any case: `AD`, `Ad-Banner`. The last rows
-# are names that resiliparse 1.1 minds as an id but not as the class of an element without one.
+# Class or id of elements that are never part of a text. Whole names are compared, since "ad" is
+# in "header" and "share" in "shareholder"; upper and lower case. The last rows are names that
+# resiliparse 1.1 filters as an id, but not as the class of an element without an id.
 ADVERTISEMENT_NAMES = (
     "ad", "ads", "advert", "adverts", "advertisement", "advertisements", "advertising",
     "adsbygoogle", "ad-banner", "ad-block", "ad-box", "ad-container", "ad-slot", "ad-unit",
@@ -35,12 +35,12 @@ COMMENT_NAMES = (
     "pl-list", "评论", "留言")
 _NAMES = frozenset((*ADVERTISEMENT_NAMES, *COMMENT_NAMES))
 _COMMENTS = frozenset(COMMENT_NAMES)
-# Begins with a sign and looks back, because a search for a sign is fast.
+# Begins with a literal character and looks back, because the search for a literal is fast.
 _NAMED = re.compile(
     r"""=(?:(?<=\s(?:class|CLASS|Class)=)|(?<=\s(?:id|ID|Id)=))["']?([^"'<>]+)""")
 
-# Parts of names that make an extractor leave an element out: what resiliparse 1.1 and trafilatura
-# 2.0 were seen to act on, and some more. Names that say that an element is hidden are none.
+# Parts of names for which an extractor may leave an element out: those that resiliparse 1.1 and
+# trafilatura 2.0 were seen to filter, and some more. Names of hidden elements are not among them.
 _BOILERPLATE_TOKENS = frozenset(re.findall(r"\w+", """
 account actions ad ads advert advertise advertisement advertisements advertising author authorname
 bar bars bookmark box brand breadcrumb breadcrumbs banner byline carousel category collapsed
@@ -60,9 +60,9 @@ _PARTS = re.compile(r"[^\W_]+")
 MOST = 2 / 3
 """An element with a larger share of a page's text outside links is never left out for its name."""
 
-# Bounds on the time that odd pages take: of a start tag up to its names, of names in how many
-# spellings are looked for (an element is compared with each), and how often the whole page may be
-# looked at, as elements with such names lie in each other.
+# Bounds on the time that hostile pages take: the length of a start tag up to its names, the number
+# of names (each element is compared with each), and how often the length of the page is read where
+# elements with such names contain each other.
 _TAG_CHARACTERS = 2000
 _NAMES_OF_A_PAGE = 100
 _LOOKS = 10
@@ -71,7 +71,7 @@ VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
     "track", "wbr"))
 """Elements that hold nothing and have no end tag (HTML Living Standard, 13.1.2)."""
-# Nor are these left out: there is nothing without them.
+# Never left out: they hold the whole page, or nothing.
 _NEVER_LEFT_OUT = VOID | {"html", "body"}
 _TAG = re.compile(r"<([A-Za-z][A-Za-z0-9]*)\b")
 _HIDDEN = re.compile(r"(?i)\b(?:hidden|invisible|display-none)\b")
@@ -102,8 +102,8 @@ def _known(value: str) -> tuple[tuple[str, bool], ...]:
 
 
 def known(values: Iterable[str], advertisements: bool, comments: bool) -> list[str]:
-    """The names among those of advertisements and comments, as the page writes them; those in lower
-    case first, and no more than pages have that do not mean to keep us busy."""
+    """The names of advertisements and comments among the values, as the page writes them, those in
+    lower case first; at most 100, to bound the time spent on hostile pages."""
     found = {name for value in values for name, is_comment in _known(value)
              if (comments if is_comment else advertisements)}
     return sorted(found, key=lambda name: (not name.islower(), name))[:_NAMES_OF_A_PAGE]
@@ -112,7 +112,7 @@ def known(values: Iterable[str], advertisements: bool, comments: bool) -> list[s
 @functools.lru_cache(1 << 16)
 def without_boilerplate_tokens(value: str) -> str | None:
     """The value of a class or id without the names for which an extractor may leave out an element;
-    None where it has none."""
+    None if it has no such name."""
     if _HIDDEN.search(value):
         return None
     names = value.split()
@@ -148,9 +148,10 @@ def _ids(page: str) -> Iterator[re.Match[str]]:
 
 
 def without_anchors(page: str, tokens: Mapping[str, str]) -> str:
-    """The page without ids that are addresses of headings, `<h2 id="footer">`: they tell what the
-    text is about. So do those of sections whose heading links to itself, as Sphinx makes them, or
-    is their id, as of docutils and pandoc; not of a section of comments with the heading Comments.
+    """The page without ids that are addresses of headings, `<h2 id="footer">`: those name a topic.
+
+    So do ids of sections whose heading links to itself (Sphinx), or has the id for words (docutils,
+    pandoc), except for a section of comments with the heading Comments.
 
     Args:
       page: HTML.
@@ -173,7 +174,7 @@ def without_anchors(page: str, tokens: Mapping[str, str]) -> str:
 
 
 def _end(page: str, tag: str, begin: int) -> int:
-    """Where the element ends whose start tag ends at `begin`: at its end tag, or the page's end."""
+    """Index of the end tag of the element whose start tag ends at `begin`, or the page's length."""
     level = 1
     for match in re.compile(rf"<(/?){tag}\b", re.IGNORECASE).finditer(page, begin):
         level += -1 if match.group(1) else 1
@@ -198,15 +199,15 @@ class Named:
 
 
 def large(page: str, tokens: Mapping[str, str], least: int) -> list[Named]:
-    """Elements with names for which they may be left out and much text outside links.
+    """Elements with much text outside links that may be left out for their names.
 
-    A comment section counts only with a heading of the first level, as a page about comments has.
+    A comment section counts only if it has a heading of the first level (a page about comments).
 
     Args:
       page: HTML.
       tokens: values of `class` and `id` for which elements may be left out, and what is left of
         them without such names.
-      least: characters that are not yet much, spaces not counted.
+      least: an element needs more characters than this, spaces not counted.
     """
     found, looked_at = [], 0
     for match in _NAMED.finditer(page, 0, max(0, len(page) - least)) if tokens else ():
@@ -246,7 +247,7 @@ def with_most(page: str, elements: Sequence[Named], measure: Callable[[str], int
 
 
 def without_names(page: str, elements: Sequence[Named]) -> str:
-    """The page in which the elements, in the order of the page, are not left out for a name."""
+    """The page without the names of the elements, which come in the order of the page."""
     for element in reversed(elements):
         begin, end = element.value
         page = page[:begin] + element.shorter + page[end:]

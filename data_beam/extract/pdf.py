@@ -15,7 +15,7 @@ from data_beam.extract.errors import ExtractionError, NoText, check_garbled
 from data_beam.extract.pdf_layout import Span
 
 _LOCK = threading.Lock()
-"""PDFium must not be called by two threads at once, and Beam's workers have several."""
+"""PDFium is not thread-safe, and Beam's workers have several threads."""
 _MAX_PAGE_CHARACTERS = 200_000
 _FIXED_PITCH = 1
 # Fonts whose descriptor does not say so, the 14 standard ones among them.
@@ -139,10 +139,10 @@ def _pages(data: bytes, config: ExtractConfig) -> tuple[list[list[Span]], int, i
 def text(data: bytes, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     """Paragraphs of a PDF file in reading order.
 
-    Columns are read one after the other, running headers, footers and page numbers left out, lines
-    joined to paragraphs (Chinese without a space) and words divided at a line's end put together.
-    Text that stands at an angle is left out. A page that is damaged does not cost the others; the
-    number of such pages is among the names returned.
+    Columns are read one after the other, and vertical lines of Chinese and Japanese from the right.
+    Running headers, footers and page numbers are left out, and so is text at an angle. Lines are
+    joined to paragraphs (Chinese without a space), words divided at the end of a line are joined.
+    Damaged pages are skipped; their number is among the names returned.
 
     Args:
       data: the file.
@@ -153,7 +153,7 @@ def text(data: bytes, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
 
     Raises:
       ExtractionError: a file that is damaged or encrypted, has too many pages or takes too long.
-      NoText: no text but pictures of it, or characters that have no Unicode.
+      NoText: no text (scanned pages), characters without Unicode, or characters in no order.
     """
     with _LOCK:
         pages, damaged, unmapped = _pages(data, config)

@@ -1,4 +1,4 @@
-"""The layout of a PDF page: spans of characters to rows, columns and tables, in reading order.
+"""Layout of a PDF page: groups spans of characters into rows, columns and tables in reading order.
 
 Coordinates are PDF points from the lower left corner of the page, y upwards.
 """
@@ -10,8 +10,8 @@ import re
 import statistics
 from collections.abc import Sequence
 
-# A gap of this many line heights between two characters of a line is no word space: a cell or a
-# column ends there.
+# A gap of this many line heights between two characters of a line is more than a word space: a cell
+# or a column ends there.
 SPAN_GAP = 0.8
 _WORD_GAP = 0.12
 _BIN = 2.0
@@ -38,7 +38,7 @@ _RUBY = 0.7
 
 @dataclasses.dataclass(slots=True)
 class Span:
-    """Characters that stand together on a line."""
+    """Adjacent characters of a line."""
 
     text: str
     x0: float
@@ -78,7 +78,7 @@ class Row:
 
     @property
     def main(self) -> Span:
-        """The span that says how large the row's letters are: its longest."""
+        """The longest span, whose letters have the size of the row."""
         return max(self.spans, key=lambda span: len(span.text))
 
     @property
@@ -387,7 +387,7 @@ def _aligned(block: Sequence[Row]) -> float:
     """Share of a table's cells that line up with one of the row above or below."""
     cells = [_cells(row) for row in block]
     if max(map(len, cells)) > _MAX_TABLE_CELLS:
-        return 0.0  # no table; and comparing them all would take for ever
+        return 0.0  # not a table; comparing all of them would take too long
     aligned = total = 0
     for i, row in enumerate(cells):
         beside = cells[max(0, i - 1):i] + cells[i + 1:i + 2]

@@ -97,7 +97,7 @@ def without_edges(pages: Sequence[list[Span]]) -> tuple[list[list[Span]], int]:
 
 
 class Words:
-    """The words of a document that stand inside its lines, to tell divided words by."""
+    """Counts of the words inside a document's lines, which show how to join divided words."""
 
     def __init__(self, lines: Iterable[str]):
         self._count: Counter[str] = Counter()
@@ -105,10 +105,10 @@ class Words:
             self._count.update(word.lower() for word in _WORD.findall(line))
 
     def join(self, left: str, right: str) -> str:
-        """Two lines made one where the first ends with a hyphen.
+        """Joins two lines of which the first ends with a hyphen.
 
-        The hyphen stays where the document has the hyphenated word elsewhere and the other not
-        more often, where the word has another hyphen (state-of-the-art), and before a capital or a
+        The hyphen stays if the document has the hyphenated word elsewhere and the joined word not
+        more often, if the word has another hyphen (state-of-the-art), and before a capital or a
         digit (UTF-8); otherwise it only divided the word.
         """
         before, after = _LEFT.search(left), _RIGHT.match(right)
@@ -131,7 +131,7 @@ def _join(left: str, right: str, words: Words) -> str:
         return words.join(left, right)
     if _CJK.match(left[-1:]) and _CJK.match(right[:1]):
         return left + right
-    # An English word at the end of a line of Chinese: set with a space or without, nobody knows.
+    # An English word at the end of a line of Chinese: whether a space was there is not known.
     if re.match(_HAN_END, left[-1:]) or re.match(_HAN_END, right[:1]):
         return left + right
     return f"{left} {right}"

@@ -96,8 +96,8 @@ def test_books_that_are_none_say_why():
     declared = '<!DOCTYPE x [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
     bomb = declared + package(["one.xhtml"])
     for data, words in (
-            (b"PK\x03\x04 and no more", "no zip file"), (good[:-30], "no zip file"),
-            (b"", "no zip file"),
+            (b"PK\x03\x04 and no more", "not a zip file"), (good[:-30], "not a zip file"),
+            (b"", "not a zip file"),
             (book({"META-INF/container.xml": "<container/>"}), "names no package"),
             (book({"META-INF/container.xml": "<contai"}), "container.xml"),
             (book({"content.opf": "<package/>"}), "no chapters in its spine"),
