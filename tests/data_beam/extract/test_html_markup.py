@@ -131,7 +131,9 @@ def test_a_deep_page_keeps_its_text(depth, tag, extractor):
     inside = "".join(f"<p>{number} {PROSE}</p>" for number in "1234")
     end = "".join(f"</{name}>" for name in tag.split("><")[::-1])
     page = f"<html><body>{f'<{tag}>' * depth}{inside}{end * depth}</body></html>"
-    for text in (main_text(page, ExtractConfig(html=extractor))[0], all_text(page)):
+    found, done = main_text(page, ExtractConfig(html=extractor))
+    assert done[0] == ("extract:html" if extractor == "resiliparse" else "extract:html/trafilatura")
+    for text in (found, all_text(page)):
         assert re.findall(r"\d", text) == [*"1234"] and text.count(PROSE.strip()) == 4
 
 
@@ -139,7 +141,8 @@ def test_a_deep_page_keeps_its_text(depth, tag, extractor):
 @pytest.mark.parametrize("markup", [
     "<script>" + "for(i=0;i<e.length;i++){}" * 600 + "</script>", "<!--" + "<div>" * 600 + "-->",
     "<style>" + "a<b{}" * 600 + "</style>", "<p><br><img src=x>" * 2000, "1 < 2 " * 1000,
-    "<textarea>" + "<b>" * 600 + "</textarea>", "</i>" * 600, "<p>x" * 600, "<ul>" + "<li>x" * 600])
+    "<textarea>" + "<b>" * 600 + "</textarea>", "</i>" * 600, "<p>x" * 600, "<ul>" + "<li>x" * 600,
+    "<p><font>x" * 600, "<ul>" + "<li><b>x" * 600])
 def test_only_elements_count_as_depth(markup, extractor):
     page = f"<html><body><div><p>{PROSE}</p>{markup}</div></body></html>"
     assert limit_depth(page, 240) is page
