@@ -33,6 +33,7 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.11",
     packages=find_packages(include=["maxlm*", "data_beam*"]),
+    package_data={"data_beam.reporting": ["*.jinja"]},
     classifiers=[
         "Development Status :: 3 - Alpha",
         "Environment :: Console",
@@ -57,6 +58,7 @@ setup(
         "flax>=0.12.6",
         "ftfy>=6.3",
         "grain>=0.2.13",
+        "Jinja2>=3.1",
         "jax>=0.10.2",
         "lxml_html_clean>=0.4",  # trafilatura imports it, and leaves it to an extra of an extra
         "license-expression>=30.4",
@@ -70,6 +72,7 @@ setup(
         "pypdfium2>=5",
         "resiliparse>=0.15,<2",
         "rjieba>=0.1.11",
+        "scikit-learn>=1.5",
         "scipy>=1.14",
         "sentencepiece>=0.2.1",
         "stopwordsiso>=0.6",

@@ -107,7 +107,8 @@ def maxlm_steps(config: Config, job: Job) -> tuple[int, Run]:
     def run(steps: int) -> float:
         nonlocal state, first
         loss = None
-        with host_memory.sparing() if first else contextlib.nullcontext():  # as in maxlm.train
+        # As in maxlm.train.
+        with host_memory.trim_after_compile() if first else contextlib.nullcontext():
             for _ in range(steps):
                 state, metrics = step(state, batch)
                 loss = metrics["loss"]
@@ -227,7 +228,7 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("--maxtext_python", default="", metavar="PATH",
                         help="interpreter with maxtext")
     parser.add_argument("--same_malloc", action="store_true", help="start the others too with the "
-                        "settings of malloc that maxlm.train starts itself with (see "
+                        "settings of malloc that maxlm.train --huge_pages uses (see "
                         "maxlm/host_memory.py)")
     parser.add_argument("--only", nargs="*", choices=CONTESTANTS)
     parser.add_argument("--worker", action="store_true", help="used by the benchmark itself")
@@ -256,7 +257,7 @@ def main(argv: Sequence[str]) -> None:
                         f"--precision={arguments.precision}"]
             environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
             if host_memory.settings_apply(environment) and (
-                    name == "maxlm" or arguments.same_malloc):  # maxlm.train does so itself
+                    name == "maxlm" or arguments.same_malloc):  # as maxlm.train --huge_pages
                 environment[host_memory.VARIABLE] = host_memory.SETTINGS
             processes[name] = subprocess.Popen(
                 [python, "-m", who.module, *task], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

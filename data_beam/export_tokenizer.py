@@ -1,4 +1,4 @@
-"""A SentencePiece tokenizer as a Hugging Face tokenizer.json with the same ids.
+"""Converts a SentencePiece tokenizer to a Hugging Face tokenizer.json with the same ids.
 
     python -m data_beam.export_tokenizer --tokenizer=TOK/tokenizer.model --output=HF
 
@@ -7,8 +7,8 @@ writes
     HF/tokenizer.json          for tokenizers, transformers, vLLM and other programs
     HF/tokenizer_config.json   names of BOS, EOS, padding and unknown, as transformers reads them
 
-The ids are compared on texts in several scripts, and with --corpus on documents of a corpus: a file
-that would give other ids is not written. Run it again and it does nothing.
+The ids are compared on texts in several scripts, and with --corpus on documents of a corpus; if any
+differs, nothing is written. A second run does nothing.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.base import files
 from data_beam.readers.corpus_files import find_documents
 from data_beam.sinks import output_folder
-from data_beam.tokenizer.text_sample import sample_documents
+from data_beam.tokenizer.training import sample_documents
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
@@ -36,11 +36,10 @@ def write_tokenizer(tokenizer: Tokenizer, output: str) -> None:
     for name, content in tokenizer.files.items():
         path = FileSystems.join(output, name)
         if FileSystems.exists(path) and files.read_bytes(path) != content:
-            raise ConfigError(f"--output: {path} is there and of another tokenizer; choose another "
+            raise ConfigError(f"--output: {path} is of another tokenizer; choose another "
                               "--output or remove it")
     for name, content in tokenizer.files.items():
-        files.write_atomically(FileSystems.join(output, name), output,
-                               lambda handle, content=content: handle.write(content))
+        files.write_atomically(FileSystems.join(output, name), output, content)
 
 
 def main(argv: Sequence[str]) -> int:

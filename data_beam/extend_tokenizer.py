@@ -1,4 +1,4 @@
-"""New pieces after those of a tokenizer: no old id moves.
+"""Adds pieces to a tokenizer; old ids stay as they are.
 
     python -m data_beam.extend_tokenizer --tokenizer=TOK/tokenizer.model --add=terms.txt \\
         --output=TOK2
@@ -6,12 +6,12 @@
 writes the tokenizer in its own form (tokenizer.model, or tokenizer.json and tokenizer_config.json)
 and
 
-    TOK2/report.json   what was added, with the old pieces each replaces; what had an id before;
-                       which old pieces are cut now, as a new one lies in them
+    TOK2/report.json   the added pieces, with the old pieces that each replaces; those that had an
+                       id before; old pieces that are split now, because they contain a new one
 
-The file has one piece a line. Each of them, new or old, is one piece afterwards, and of two that
-begin at the same place the longer wins. Texts without any of them keep their ids.
-`python -m maxlm.extend_vocabulary` gives a trained model rows for the new ones. Run it again and it
+The file has one piece a line. Each of them, new or old, is one piece afterwards; of two that start
+at the same position the longer wins. Texts without any of them keep their ids.
+`python -m maxlm.extend_vocabulary` adds rows for the new pieces to a trained model. A second run
 does nothing.
 """
 
@@ -25,7 +25,7 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.base import files
 from data_beam.export_tokenizer import write_tokenizer
 from data_beam.sinks import output_folder
-from data_beam.tokenizer.text_sample import joined, symbol_lines
+from data_beam.tokenizer.training import joined, symbol_lines
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.huggingface_tokenizer import HuggingFaceTokenizer
@@ -50,12 +50,12 @@ _SHOWN = 10
 
 
 def extend(tokenizer: Tokenizer, pieces: Sequence[str], raised: Sequence[int] = ()) -> Tokenizer:
-    """The tokenizer with more pieces, and with old ones that are taken whole as the new ones are.
+    """The tokenizer with more pieces; some old ones, like the new, are never split.
 
     In a BPE model they are user-defined symbols, and so they are in a unigram model that has such
     symbols already; other unigram models get ordinary pieces whose score beats every other
     spelling (see `maxlm.data.sentencepiece_model.symbol_score`). In a tokenizer.json they are added
-    tokens. Of two that begin at the same place the longer wins.
+    tokens. Of two that start at the same position the longer wins.
 
     Args:
       tokenizer: of either kind.
@@ -110,7 +110,7 @@ def _refuse_taken(pieces: Sequence[str], taken: Container[str], spelled: Sequenc
 
 
 def own_ids(tokenizer: Tokenizer, pieces: Sequence[str]) -> dict[str, int]:
-    """Ids that texts have already and that `extend` can have taken whole.
+    """Ids of texts that are in the vocabulary and that `extend` can make one piece.
 
     A piece of the vocabulary has one even where the tokenizer never takes it. In a tokenizer.json
     an added token has to be spelled as the text it matches, which pieces of byte-level BPE are for
@@ -180,7 +180,7 @@ def extend_tokenizer(tokenizer: Tokenizer, pieces: Sequence[str]
 
 
 def _exported(tokenizer: SentencePieceTokenizer) -> Tokenizer | None:
-    """Its tokenizer.json; None where it has none, which concerns nobody but export_tokenizer."""
+    """Its tokenizer.json; None where there cannot be one, which only export_tokenizer reports."""
     try:
         return to_huggingface(tokenizer)
     except ConfigError:
@@ -199,7 +199,7 @@ def _check_whole(tokenizer: Tokenizer, pieces: Sequence[str], ids: Mapping[str, 
 
 
 def _cut(old: Tokenizer, new: Tokenizer, renewed: Container[str]) -> list[str]:
-    """Old pieces of several characters that were taken whole and are not any more."""
+    """Old pieces of several characters that were one piece and are split now."""
     texts = ((number, old.decode([number])) for number in range(old.vocab_size))
     return [text for number, text in texts
             if len(text) > 1 and text not in renewed
@@ -227,16 +227,15 @@ def main(argv: Sequence[str]) -> int:
     with output_folder.exclusive(arguments.output) as output:
         write_tokenizer(longer, output)
         text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
-        files.write_atomically(FileSystems.join(output, "report.json"), output,
-                               lambda handle: handle.write(text.encode()))
+        files.write_atomically(FileSystems.join(output, "report.json"), output, text.encode())
         print(f"{len(report['added']):,} pieces added, {len(report['existed']):,} were pieces "
               f"already; left out: {left_out['empty']:,} empty lines, {left_out['repeated']:,} "
               "repeated")
         if report["raised"]:
-            print(f"{len(report['raised']):,} of the old ones are now taken before what they "
+            print(f"{len(report['raised']):,} of the old ones now win over the pieces they "
                   f"contain: {_some(report['raised'])}")
         if report["cut"]:
-            print(f"{len(report['cut']):,} old pieces are cut now, as a new one lies in them: "
+            print(f"{len(report['cut']):,} old pieces are split now, as they contain a new one: "
                   f"{_some(report['cut'])}; list those in --add that are to stay whole")
         for entry in report["added"][:_SHOWN]:
             print(f"  {entry['id']}: {entry['piece']} (before: {' '.join(entry['before'])})")

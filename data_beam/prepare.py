@@ -1,4 +1,4 @@
-"""Raw sources to a corpus of clean documents.
+"""Makes a corpus of clean documents from raw files.
 
     python -m data_beam.prepare --config=configs/corpus/quickstart.py --output=CORPUS
 
@@ -6,38 +6,33 @@ writes
 
     CORPUS/documents/*.parquet     one row a document: id, text, source, domain, licence, path,
                                    language, split, sha256 and more
-    CORPUS/dropped/*.parquet       what a rule left out, and which rule
+    CORPUS/dropped/*.parquet       documents that were not kept, and which filter dropped them
     CORPUS/dead_letters/*.jsonl    what could not be read, and why
-    CORPUS/samples/*.jsonl         texts of a few dropped documents of each rule
-    CORPUS/report.html, .json      what the corpus is like, to look at; see data_beam.report
+    CORPUS/samples/*.jsonl         texts of a few dropped documents for each reason
+    CORPUS/report.html, .json      statistics and samples to look at; see data_beam.report
     CORPUS/manifest.json           counts by source, checksums, the recipe; written last
 
-in five stages: `extract` (read, text without markup, repairs), `filter` (the rules that judge one
-document), `dedup` (those that compare documents), `finish` (split, the corpus's own form) and
-`report`. Every document read is kept, dropped or a dead letter, exactly one of them. The same files
-and recipe give the same bytes whatever the runner and the number of workers.
+in five stages: `extract` (read files, remove markup, repair texts), `filter` (judge one document at
+a time), `dedup` (compare documents), `finish` (split, final columns) and `report`. Every document
+read is kept, dropped or a dead letter, exactly one of them. The same files and recipe give the same
+bytes whatever the runner and the number of workers, except for the date and duration.
 
-Run it again and it does nothing; stop it and the next run goes on after the last whole stage. A
-stage whose settings changed since is done again, with those after it.
+A second run does nothing. After a stop, the next run continues after the last complete stage. A
+stage whose settings have changed runs again, with those after it.
 """
-
-from maxlm.cli import interrupts
-
-if __name__ == "__main__":
-    interrupts.end_at_once()  # as long as there is nothing to clean up
 
 from collections.abc import Sequence
 from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.base import files
+from data_beam.base import files, json_files
 from data_beam.config import RecipeConfig
 from data_beam.runners import beam_options, progress
 from data_beam.sinks import output_folder
-from data_beam.stages import corpus_manifest, preview, stage_manifest
+from data_beam.stages import corpus_manifest, stage_manifest
 from data_beam.stages.run import manifest_dir, run_stage
-from data_beam.stages.start import COMMAND, OWN_FILES, check
+from data_beam.stages.start import COMMAND, OWN_FILES, PREVIEWED, check, show
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError, suggestion
 
@@ -45,22 +40,22 @@ from maxlm.config.schema import ConfigError, suggestion
 def prepare(recipe: RecipeConfig, output: str, options: Any,
             stages: Sequence[str] = stage_manifest.STAGES, keep_stages: bool = False,
             replace: bool = False) -> dict[str, Any] | None:
-    """Makes the corpus unless it is there.
+    """Makes the corpus unless it is there already.
 
     Args:
       recipe: checked recipe.
       output: folder, local or on any file system that Beam knows.
       options: Beam pipeline options.
       stages: the ones to run; those before them must be done.
-      keep_stages: leave what the stages hand to each other when the corpus is whole.
-      replace: a corpus of another recipe or other files makes room for this one; its stages that
-        were kept are used where they still hold.
+      keep_stages: keep the intermediate files of the stages when the corpus is complete.
+      replace: replace a corpus of another recipe or other files, reusing cached stages that are
+        still valid.
 
     Returns:
-      The manifest of the corpus, or None if `stages` ends before it is whole.
+      The manifest of the corpus, or None if `stages` ends before it is complete.
 
     Raises:
-      ConfigError: inputs that do not exist; an output that holds something else, lacks files or
+      ConfigError: inputs that do not exist; an output that contains other files, lacks files or
         is being written by another run; a full disk; a stage that another one needs first.
     """
     with output_folder.exclusive(output) as path:
@@ -71,19 +66,17 @@ def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[s
              keep_stages: bool, replace: bool) -> dict[str, Any] | None:
     start = check(recipe, output, stages, replace)[0]
     listing, fingerprints, done = start.listing, start.fingerprints, start.done
-    if start.whole:
+    if start.complete:
         _finish(output, keep_stages)
-        print(f"{output} is whole and of this recipe: nothing to do")
-        result = corpus_manifest.read(output)
-        assert result is not None
-        return result
+        print(f"{output} is complete and of this recipe: nothing to do")
+        return json_files.read(FileSystems.join(output, corpus_manifest.NAME), dict)
     if start.replaces:
         output_folder.reopen(output, COMMAND, OWN_FILES, corpus_manifest.NAME)
     kept = [f"stages/{stage}/" for stage in done]
     if "finish" in done:  # its files are those of the corpus itself
         kept += [entry["file"] for entry in done["finish"]["outputs"]]
     result = None
-    try:
+    with output_folder.naming_full_disk(output, "corpus"):
         temporary = output_folder.begin(output, COMMAND, OWN_FILES,
                                         lambda name: name.startswith(tuple(kept)))
         print(f"{len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
@@ -102,12 +95,6 @@ def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[s
                 files.make_folder(manifest_dir(output, stage))
                 stage_manifest.write(manifest_dir(output, stage), temporary,
                              {"stage": stage, "fingerprint": fingerprints[stage], **done[stage]})
-    except Exception as error:
-        full = files.disk_full(error)
-        if not full:
-            raise
-        raise ConfigError(f"--output: cannot write to {output}: {full}; what is there is not taken "
-                          "for a corpus. Make room and run again") from error
     if result is not None:
         _finish(output, keep_stages)
     return result
@@ -146,28 +133,29 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--config", required=True, help="recipe file, configs/corpus/*.py")
     parser.add_argument("--output", required=True, help="folder of the corpus")
     parser.add_argument("--stages", default=",".join(stage_manifest.STAGES),
-                        help="the ones to run, in order; the corpus is whole after the last "
+                        help="the stages to run, in order; the corpus is complete after the last "
                         "(default: %(default)s)")
     parser.add_argument("--keep_stages", action="store_true",
-                        help="leave CORPUS/stages, what they hand to each other, at the end")
+                        help="keep CORPUS/stages, the stages' intermediate files, at the end")
     parser.add_argument("--replace", action="store_true",
                         help="if the folder holds a corpus of another recipe or of other files, "
-                        "make it anew, from the stages that were kept where they still hold")
+                        "rebuild it, reusing cached stages that are still valid")
     parser.add_argument("--dry_run", action="store_true",
                         help="write nothing: make the checks of a run, print the plan, and what "
-                        f"the rules would decide on {preview.DOCUMENTS} documents")
+                        f"the filters would decide on {PREVIEWED} documents")
     words, overrides = command_line.split_overrides(argv)
     arguments, beam_words = parser.parse_known_args(words)
     recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)
     options = beam_options.pipeline_options(beam_words, parser)
     stages = _stages(arguments.stages)
     if arguments.dry_run:
-        preview.show(recipe, arguments.output, stages, arguments.replace)
+        show(recipe, arguments.output, stages, arguments.replace)
         return 0
     result = prepare(recipe, arguments.output, options, stages, arguments.keep_stages,
                      arguments.replace)
     if result is None:
-        print(f"{', '.join(stages)}: done; {arguments.output} is no whole corpus yet")
+        print(f"{', '.join(stages)}: done; the corpus in {arguments.output} is incomplete; run the "
+              "remaining stages")
         return 0
     print(progress.summary(result))
     for name, counts in result["sources"].items():

@@ -1,19 +1,20 @@
-"""What a corpus is like, as one page to look at.
+"""Statistics and samples of a corpus, as one page to look at.
 
-    python -m data_beam.report --corpus=CORPUS --tokenizer=TOK/tokenizer.model
+    python -m data_beam.report --corpus=CORPUS --tokenizer=TOK/tokenizer.model --compare=OTHER
 
 writes
 
-    CORPUS/report.html    one page without a network: what came in and what each stage dropped,
+    CORPUS/report.html    one page that needs no network: what came in and what each stage dropped,
                           samples with the reason marked, distributions, copies, mixture, topics
     CORPUS/report.json    the same facts
 
-`data_beam.prepare` writes both at its end. This command makes them again, with tokens by source
-when a tokenizer is given, and enters them in the corpus's manifest; with --output it leaves the
-corpus as it is. docs/report.md says what each number means. The same corpus and tokenizer give the
-same bytes.
+`data_beam.prepare` writes both at its end. This command writes them again, with tokens by source
+(--tokenizer) and the differences to another corpus (--compare), and updates the manifest; with
+--output it leaves the corpus unchanged. docs/report.md explains the numbers. The same corpus and
+flags give the same bytes.
 """
 
+import functools
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,7 +24,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files, json_files
 from data_beam.readers.corpus_files import find_documents
-from data_beam.reporting.make import HTML, JSON, make
+from data_beam.reporting.corpus_report import HTML, JSON, make_report
 from data_beam.runners import beam_options
 from data_beam.runners.progress import Progress
 from data_beam.sinks import output_folder
@@ -33,14 +34,14 @@ from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import Tokenizer
 
 COMMAND = "data_beam.report"
-_ENDS = {str: {str: int}}
+_OUTCOMES = {str: {str: int}}
 _SHAPE = {
     "recipe": dict, "recipe_sha256": str, "libraries": {str: str},
     "inputs": {"files": int, "bytes": int}, "total": {str: int}, "stages": {str: {str: int}},
     "sources": {str: {
         "domain": str, "licence": str, "files": int, "input_bytes": int, "read": int, "kept": int,
-        "augmented": int, "dropped": _ENDS, "dead_letters": _ENDS, "characters": int, "bytes": int,
-        "splits": {str: int}, "languages": {str: int}}},
+        "augmented": int, "dropped": _OUTCOMES, "dead_letters": _OUTCOMES, "characters": int,
+        "bytes": int, "splits": {str: int}, "languages": {str: int}}},
     "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
 }
 
@@ -60,7 +61,8 @@ def _manifest(corpus: str) -> dict[str, Any]:
                           ) from None
 
 
-def report(corpus: str, output: str | None, tokenizer: Tokenizer | None, options: Any) -> None:
+def report(corpus: str, output: str | None, tokenizer: Tokenizer | None, options: Any,
+           compare: str = "") -> None:
     """Writes the report of a corpus.
 
     Args:
@@ -68,39 +70,38 @@ def report(corpus: str, output: str | None, tokenizer: Tokenizer | None, options
       output: folder of the report; None for the corpus itself.
       tokenizer: to count tokens with, or None.
       options: Beam pipeline options.
+      compare: another corpus, to compare with; or "".
 
     Raises:
-      ConfigError: no whole corpus there, or a damaged one; an output that cannot be written.
+      ConfigError: no complete corpus there, or a damaged one; an output that cannot be written;
+        nothing to compare with.
     """
     find_documents(corpus, others=("dropped", "dead_letters", "samples", "clusters"))
     with output_folder.exclusive(output or corpus) as folder:
-        books = _manifest(corpus)
-        with output_folder.scratch(folder, COMMAND) as temporary:
+        manifest = _manifest(corpus)
+        with (output_folder.naming_full_disk(folder, "report"),
+              output_folder.scratch(folder, COMMAND) as temporary):
             local = files.is_local(folder)
             progress = FileSystems.join(temporary, "progress") if local else ""
             work = FileSystems.join(temporary, "work")
             for path in filter(None, (progress, work)):
                 files.make_folder(path)
 
-            def pipeline(build: Any) -> None:
-                root = beam_options.make_pipeline(options)
-                build(root)
-                root.run().wait_until_finish()
-
-            shown = Progress("report", Path(progress), "documents", books["total"]["kept"]) if (
+            shown = Progress("report", Path(progress), "documents", manifest["total"]["kept"]) if (
                 local) else nullcontext()
             with shown:
-                contents = make(books, corpus, work, progress, pipeline, tokenizer)
+                contents = make_report(
+                    manifest, corpus, work, progress,
+                    functools.partial(beam_options.run_pipeline, options), tokenizer, compare)
             outputs = []
             for name, data in contents.items():
                 size, digest = files.write_atomically(
-                    FileSystems.join(folder, name), temporary,
-                    lambda handle, data=data: handle.write(data))
+                    FileSystems.join(folder, name), temporary, data)
                 outputs.append({"file": name, "rows": 1, "bytes": size, "sha256": digest})
             if output is None:
-                kept = [entry for entry in books["outputs"] if entry["file"] not in (HTML, JSON)]
-                books["outputs"] = sorted(kept + outputs, key=lambda entry: entry["file"])
-                stage_manifest.write(corpus, temporary, books)
+                kept = [entry for entry in manifest["outputs"] if entry["file"] not in (HTML, JSON)]
+                manifest["outputs"] = sorted(kept + outputs, key=lambda entry: entry["file"])
+                stage_manifest.write(corpus, temporary, manifest)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -110,12 +111,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--corpus", required=True, help="folder that data_beam.prepare wrote")
     parser.add_argument("--tokenizer", help="tokenizer.model of train_tokenizer, a Hugging Face "
                         "tokenizer.json, or a folder with one of them; counts tokens by source")
+    parser.add_argument("--compare", default="", metavar="OTHER_CORPUS", help="another corpus, or "
+                        "its report.json: the page shows what differs from it")
     parser.add_argument("--output", help="folder of the report (the corpus itself)")
     arguments, beam_words = parser.parse_known_args(argv)
     options = beam_options.pipeline_options(beam_words, parser)
     tokenizer = None if arguments.tokenizer is None else Tokenizer.load(
         arguments.tokenizer, "--tokenizer")
-    report(arguments.corpus, arguments.output, tokenizer, options)
+    report(arguments.corpus, arguments.output, tokenizer, options, arguments.compare)
     print(f"report: {FileSystems.join(arguments.output or arguments.corpus, HTML)}")
     return 0
 

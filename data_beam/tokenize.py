@@ -1,4 +1,4 @@
-"""A corpus to token shards.
+"""Makes token shards from a corpus.
 
     python -m data_beam.tokenize --corpus=CORPUS --tokenizer=TOK/tokenizer.model --output=TOKENS
 
@@ -10,15 +10,14 @@ writes
     TOKENS/SPLIT/SOURCE-00000-of-00004.index.parquet    id, tokens and bytes of each record
     TOKENS/SPLIT/manifest.json                          counts and checksums; written last
 
-Documents are shuffled by the hash of their ids. Each text is decoded again and compared: a text
-that does not come back is an error that names the document. The same corpus and tokenizer give the
-same bytes whatever the runner and the number of workers. Run it again and it does nothing; stop it
-and the next run starts afresh.
+Documents are shuffled by the hash of their ids. Each text is decoded again and compared; if it
+differs, an error names the document. The same corpus and tokenizer give the same bytes whatever the
+runner and the number of workers. A second run does nothing. After a stop the next run starts
+again.
 """
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -57,7 +56,7 @@ _SHOWN_FAILURES = 3
 def count_shards(corpus: CorpusFiles, shard_bytes: int) -> dict[tuple[str, str], int]:
     """Shards by split and source: its bytes of text, by its share of documents, over shard_bytes.
 
-    They follow from the corpus' manifest, so neither workers nor the order of work can change them.
+    They depend on the corpus' manifest alone, not on workers or the order of work.
     """
     shards = {}
     for split in SPLITS:
@@ -70,27 +69,20 @@ def count_shards(corpus: CorpusFiles, shard_bytes: int) -> dict[tuple[str, str],
 
 
 def _finished(output: str, recipe: str, tokenizer: Tokenizer) -> list[Manifest] | None:
-    """The manifests of a whole output of this recipe, None when there is work to do.
+    """The manifests of a complete output of this recipe, None when there is work to do.
 
     Raises:
       ConfigError: the output holds tokens of another recipe, or these in part.
     """
-    manifests = []
-    missing = []
-    for split in SPLITS:
-        path = FileSystems.join(output, split, MANIFEST)
-        if not FileSystems.exists(path):
-            missing.append(path)
-            continue
-        try:
-            manifest = Manifest.from_json(files.read_bytes(path).decode())
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ConfigError(f"--output: {path} is damaged or no manifest of tokens ({error!r}); "
-                              "choose another --output or remove it") from None
-        if manifest.recipe != recipe:
-            raise ConfigError(f"--output: {output} holds tokens of another corpus, tokenizer or "
-                              "shard size; choose another --output or remove it")
-        manifests.append(manifest)
+    def difference(manifest: Manifest) -> str | None:
+        return None if manifest.recipe == recipe else (
+            "holds tokens of another corpus, tokenizer or shard size")
+
+    found = {name: output_folder.finished(
+        output, name, lambda path: Manifest.from_json(files.read_bytes(path).decode()), difference)
+        for name in (f"{split}/{MANIFEST}" for split in SPLITS)}
+    manifests = [manifest for manifest in found.values() if manifest is not None]
+    missing = [FileSystems.join(output, name) for name in found if found[name] is None]
     if missing:
         if manifests and not output_folder.is_unfinished(output, COMMAND):
             raise ConfigError(f"--output: {missing[0]} is missing; remove {output} and run again")
@@ -100,7 +92,7 @@ def _finished(output: str, recipe: str, tokenizer: Tokenizer) -> list[Manifest] 
 
 
 def _check_files(output: str, manifests: Sequence[Manifest], tokenizer: Tokenizer) -> None:
-    """Checks that the files of whole splits are there, cheaply: lengths, indices, the tokenizer.
+    """Checks the files of complete splits without reading all: lengths, indices, the tokenizer.
 
     Raises:
       ConfigError: one is not.
@@ -110,7 +102,7 @@ def _check_files(output: str, manifests: Sequence[Manifest], tokenizer: Tokenize
     expected: list[tuple[str, int | None]] = [(name, None) for name in tokenizer.files]
     for split, shard in shards:
         expected += [(f"{split}/{shard.file}", shard.size), (f"{split}/{shard.index}", None)]
-    output_folder.check_whole(output, expected)
+    output_folder.check_files(output, expected)
     damaged = None
     for name, content in tokenizer.files.items():
         path = FileSystems.join(output, name)
@@ -135,7 +127,7 @@ def _reports(temporary: str) -> list[dict[str, Any]]:
 
 
 class ConservationError(RuntimeError):
-    """Documents or tokens encoded are not those written: a fault of this program."""
+    """Documents or tokens encoded are not those written: a bug of this program."""
 
 
 def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
@@ -143,8 +135,8 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
     """The manifests from the reports of readers and writers.
 
     Raises:
-      ConfigError: document files that cannot be read; documents whose text does not come back, or
-        that are no documents.
+      ConfigError: document files that cannot be read; documents that are invalid, or whose text
+        changes when it is encoded and decoded.
       ConservationError: what was read is not what was written.
     """
     damaged = sorted(report["damaged"] for report in reports if report.get("damaged"))
@@ -215,7 +207,7 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
 
 def tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, options: Any
              ) -> list[Manifest]:
-    """Makes the token shards unless they are there; returns the manifest of each split.
+    """Makes the token shards unless they are there already; returns the manifest of each split.
 
     Args:
       corpus: folder that data_beam.prepare wrote.
@@ -226,7 +218,7 @@ def tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, o
 
     Raises:
       ConfigError: inputs that do not exist or cannot be tokenized without loss; an output that
-        holds something else, lacks files or is being written by another run; a full disk.
+        contains other files, lacks files or is being written by another run; a full disk.
     """
     with output_folder.exclusive(output) as folder:
         return _tokenize(corpus, tokenizer, folder, shard_bytes, options)
@@ -241,37 +233,28 @@ def _tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, 
     manifests = _finished(output, recipe, tokenizer)
     if manifests is not None:
         output_folder.finish(output, COMMAND)
-        print(f"{output} is whole and of these inputs: nothing to do")
+        print(f"{output} is complete and of these inputs: nothing to do")
         return manifests
-    try:
+    with output_folder.naming_full_disk(output, "tokens"):
         temporary = output_folder.begin(output, COMMAND, _OWN_FILES)
         job = pipeline.Job(output, temporary, tuple(tokenizer.files),
-                                    count_shards(found, shard_bytes), files.is_local(output))
+                           count_shards(found, shard_bytes), files.is_local(output))
         for folder in (*map(job.folder, ("reports", "parts", "progress")),
                        *(FileSystems.join(output, split) for split in SPLITS)):
             files.make_folder(folder)
         print(f"tokenizing {found.rows:,} documents of {len(found.sources)} sources", flush=True)
         for name, content in tokenizer.files.items():
-            files.write_atomically(FileSystems.join(output, name), temporary,
-                                   lambda handle, content=content: handle.write(content))
-        root = beam_options.make_pipeline(options)
-        pipeline.build(root, job, found.files, tokenizer.vocab_size)
+            files.write_atomically(FileSystems.join(output, name), temporary, content)
         shown = Progress("tokenize", Path(job.folder("progress")), "documents", found.rows) if (
             job.progress) else nullcontext()
         with shown:
-            root.run().wait_until_finish()
+            beam_options.run_pipeline(options, lambda root: pipeline.build(
+                root, job, found.files, tokenizer.vocab_size))
         manifests = _combine(found, tokenizer, recipe, _reports(temporary))
         for manifest in manifests:
             text = manifest.to_json().encode()
             files.write_atomically(
-                FileSystems.join(output, manifest.split, MANIFEST), temporary,
-                lambda handle, text=text: handle.write(text))
-    except Exception as error:
-        full = files.disk_full(error)
-        if not full:
-            raise
-        raise ConfigError(f"--output: cannot write to {output}: {full}; what is there is not taken "
-                          "for tokens. Make room and run again") from error
+                FileSystems.join(output, manifest.split, MANIFEST), temporary, text)
     output_folder.finish(output, COMMAND)
     return manifests
 
@@ -287,19 +270,16 @@ def main(argv: Sequence[str]) -> int:
         parser.add_argument(f"--{name}", metavar="TOKEN", help=f"token of a tokenizer.json that "
                             f"{what} a document (what its tokenizer_config.json says)")
     parser.add_argument("--output", required=True, help="folder of the token shards")
-    parser.add_argument("--shard_bytes", type=float, default=256e6,
+    parser.add_argument("--shard_bytes", type=command_line.size, default=256_000_000,
                         help="bytes of text in a shard, about; a shard is sorted in the memory of "
                         "one worker (256e6)")
     arguments, beam_words = parser.parse_known_args(argv)
-    if not 1 <= arguments.shard_bytes < math.inf:  # false for a nan
-        raise ConfigError("--shard_bytes: must be a number of at least 1, got "
-                          f"{arguments.shard_bytes:g}")
     options = beam_options.pipeline_options(beam_words, parser)
     special = {name: token for name in ("bos_token", "eos_token", "pad_token")
                if (token := getattr(arguments, name)) is not None}
     tokenizer = Tokenizer.load(arguments.tokenizer, "--tokenizer", special=special)
     manifests = tokenize(arguments.corpus, tokenizer, arguments.output,
-                         int(arguments.shard_bytes), options)
+                         arguments.shard_bytes, options)
     print(f"{'split':<11} {'source':<20} {'documents':>11} {'tokens':>15} {'bytes/token':>11} "
           f"{'shards':>6}")
     for manifest in manifests:

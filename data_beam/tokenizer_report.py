@@ -1,4 +1,4 @@
-"""How many tokens tokenizers need for the texts of a corpus, side by side.
+"""Compares how many tokens tokenizers need for the texts of a corpus.
 
     python -m data_beam.tokenizer_report --corpus=CORPUS --tokenizer=TOK/tokenizer.model \\
         --compare=OTHER/tokenizer.json --output=report.json
@@ -8,21 +8,20 @@ prints a table by source, domain and language and writes the same numbers as JSO
     chars/token   characters of text in a token: higher is cheaper
     tokens/word   fertility; words are cut by white space, Chinese ones by rjieba
     bytes/token   UTF-8 bytes in a token, which compares languages
-    byte pieces   share of tokens that are no whole characters
+    byte pieces   share of tokens that are parts of a character
     unknown       share of tokens that stand for unknown characters, whose text is lost
 
 All of them see the same documents: those with the smallest hashes of their ids in a split.
 """
 
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from data_beam.readers.corpus_files import find_documents
 from data_beam.tokenizer.fertility import fertility, table
-from data_beam.tokenizer.text_sample import sample_documents
+from data_beam.tokenizer.training import sample_documents
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError, suggestion
 from maxlm.data.corpus import SPLITS
@@ -32,7 +31,7 @@ _PARTS = ("all", "sources", "domains", "languages")
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """A short name for each path: its folder's or the file's where that tells them apart."""
+    """A short name for each path: its folder's or the file's if these differ."""
     folders = [Path(path).resolve().parent.name if Path(path).is_file() else Path(path).name
                for path in paths]
     return folders if len(set(folders)) == len(folders) else list(paths)
@@ -80,18 +79,15 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--compare", action="append", default=[],
                         help="another tokenizer; may be given several times")
     parser.add_argument("--split", default="train", help="documents of this split (train)")
-    parser.add_argument("--sample_bytes", type=float, default=5e6,
+    parser.add_argument("--sample_bytes", type=command_line.size, default=5_000_000,
                         help="bytes of text to look at, at most (5e6)")
     parser.add_argument("--output", help="JSON file for the numbers; replaced if it is there")
     arguments = parser.parse_args(argv)
     if arguments.split not in SPLITS:
         raise ConfigError(f"--split: no split {arguments.split!r}; "
                           f"{suggestion(arguments.split, SPLITS)}")
-    if not 1 <= arguments.sample_bytes < math.inf:  # false for a nan
-        raise ConfigError("--sample_bytes: must be a number of at least 1, got "
-                          f"{arguments.sample_bytes:g}")
     found = report(arguments.corpus, [arguments.tokenizer, *arguments.compare], arguments.split,
-                   int(arguments.sample_bytes))
+                   arguments.sample_bytes)
     for name, entry in found["tokenizers"].items():
         print(f"{name}: {entry['kind']}, {entry['vocab_size']:,} ids ({entry['path']})")
     for line in table(found["tokenizers"], _PARTS):

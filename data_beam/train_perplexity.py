@@ -1,4 +1,4 @@
-"""An n-gram model of clean text, to tell text that looks like it from text that does not.
+"""Trains an n-gram model of clean text, by which other text is scored.
 
     python -m data_beam.train_perplexity --corpus=CLEAN --language=zh --output=MODEL
 
@@ -17,11 +17,11 @@ line is a sentence; whitespace is left out. Units:
     word        runs of letters and digits in lower case, other characters alone (otherwise)
     piece       pieces of the SentencePiece model that --tokenizer names
 
-It learns from a sample of the documents for training, chosen by the hash of their ids, and keeps
-a share of them back to measure. The same corpus and flags give the same bytes. Run it again and it
+It is trained on a sample of the training documents, chosen by the hash of their ids; a share of
+them is held out to measure percentiles. The same corpus and flags give the same bytes. A second run
 does nothing.
 
-A model made elsewhere becomes one with cuts of its own:
+A model of another program is imported, and its percentiles are measured:
 
     python -m data_beam.train_perplexity --import_model=zh.arpa --corpus=CLEAN --language=zh \\
         --unit=piece --tokenizer=zh.sp.model --output=MODEL
@@ -32,7 +32,6 @@ Name the folder in a recipe: config.perplexity.models, see docs/model_filters.md
 import gzip
 import hashlib
 import io
-import math
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -111,7 +110,7 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 def _import(path: str, unit: str, pieces: bytes
             ) -> tuple[perplexities.Score, dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:
-    """A model made elsewhere: an ARPA file, plain or gzip, or a binary file of KenLM."""
+    """A model of another program: an ARPA file, plain or gzip, or a binary file of KenLM."""
     data = files.read_bytes(path)
     if data.startswith(b"\x1f\x8b") or arpa.is_arpa(data):
         try:
@@ -143,14 +142,14 @@ def _held_out(score: perplexities.Score, texts: list[str]) -> dict[str, Any]:
 
 
 def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
-    """Makes a model unless it is there; returns its description.
+    """Makes a model unless it is there already; returns its description.
 
     Args:
       output: folder of the model.
       flags: the command's other flags, checked.
 
     Raises:
-      ConfigError: no documents, too few of them, a file that cannot be read, something else in
+      ConfigError: no documents, too few of them, a file that cannot be read, other files in
         `output`, another run writing it, a full disk.
     """
     with output_folder.exclusive(output) as path:
@@ -166,14 +165,14 @@ def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
             inputs["import_model"] = hashlib.sha256(files.read_bytes(imported)).hexdigest()
         description = folder.finished(path, perplexities.KIND, inputs)
         if description is not None:
-            print(f"{path} is there and of these inputs: nothing to do")
+            print(f"{path} is complete and of these inputs: nothing to do")
             return description
         print(f"sampling up to {flags['sample_bytes'] / 1e6:g} MB", flush=True)
         sample = samples.take(documents, flags["sample_bytes"], flags["held_out"])
         print(f"{len(sample.train):,} of {sample.documents:,} documents to learn from, "
               f"{len(sample.held_out):,} held out", flush=True)
         if len(sample.held_out) < _MIN_HELD_OUT:
-            _held_out(lambda text: (0.0, 1), sample.held_out)  # says so before the training
+            _held_out(lambda text: (0.0, 1), sample.held_out)  # raises before the training
         others = {folder.PIECES: pieces} if pieces else {}
         if imported:
             score, arrays, more, binary = _import(imported, flags["unit"], pieces)
@@ -189,14 +188,8 @@ def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
                 "bytes": sum(len(text.encode("utf-8", "replace")) for text in sample.train)}
         description = {"language": flags["language"], "unit": flags["unit"], **more,
                        **_held_out(score, sample.held_out)}
-        try:
+        with output_folder.naming_full_disk(path, "model"):
             return folder.write(path, perplexities.KIND, inputs, arrays, description, others)
-        except OSError as error:
-            full = files.disk_full(error)
-            if not full:
-                raise
-            raise ConfigError(f"--output: cannot write to {path}: {full}; there is no model yet. "
-                              "Make room and run again") from error
 
 
 def _parser() -> command_line.Parser:
@@ -214,8 +207,9 @@ def _parser() -> command_line.Parser:
     parser.add_argument("--order", type=int, default=5, help="tokens of the longest n-grams (5)")
     parser.add_argument("--prune", default="0", help="leave n-grams out that are seen at most so "
                         "often, by order, the last for all longer ones: 0,0,1 (0)")
-    parser.add_argument("--sample_bytes", type=float, default=20e6, help="bytes of text to learn "
-                        "from at most; 20 MB need up to 1.3 GB of memory (20e6)")
+    parser.add_argument("--sample_bytes", type=command_line.size, default=20_000_000,
+                        help="bytes of text to learn from at most; 20 MB need up to 1.3 GB of "
+                        "memory (20e6)")
     parser.add_argument("--held_out", type=float, default=0.05,
                         help="share of the documents kept back to measure percentiles on (0.05)")
     parser.add_argument("--arpa", action="store_true", help="write model.arpa too")
@@ -245,10 +239,6 @@ def _checked(arguments: Any) -> dict[str, Any]:
     if prune[0] != 0 or sorted(prune) != prune or len(prune) > flags["order"]:
         raise ConfigError(f"--prune: must begin with 0, not decrease and have at most "
                           f"{flags['order']} numbers, got {','.join(map(str, prune))}")
-    if not 1 <= flags["sample_bytes"] < math.inf:  # false for a nan
-        raise ConfigError("--sample_bytes: must be a number of at least 1, got "
-                          f"{flags['sample_bytes']:g}")
-    flags["sample_bytes"] = int(flags["sample_bytes"])
     if not 0 < flags["held_out"] < 1:
         raise ConfigError(f"--held_out: must be above 0 and below 1, got {flags['held_out']:g}")
     if flags["arpa"] and flags["import_model"]:

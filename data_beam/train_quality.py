@@ -1,4 +1,4 @@
-"""A text classifier from labelled examples: quality from 0 to 5, or safe and unsafe.
+"""Trains a text classifier on labelled examples: quality from 0 to 5, or safe and unsafe.
 
     python -m data_beam.train_quality --examples=LABELLED.jsonl --output=MODEL
     python -m data_beam.train_quality --examples=UNSAFE.jsonl --task=safety --output=MODEL
@@ -16,8 +16,8 @@ writes
 
 The features are hashed n-grams: of characters in Chinese and Japanese, of words elsewhere, so one
 model serves all the languages among its examples. The model is an ordinal logistic regression,
-trained without random numbers: the same examples and flags give the same bytes. Run it again and it
-does nothing. A few thousand examples suffice; a text of 7.5 kB needs 25 kB of memory.
+trained without random numbers: the same examples and flags give the same bytes. A second run does
+nothing. A few thousand examples suffice; a text of 7.5 kB needs 25 kB of memory.
 
 Name the folder in a recipe: config.quality.model or config.safety.model, see docs/model_filters.md.
 """
@@ -25,7 +25,6 @@ Name the folder in a recipe: config.quality.model or config.safety.model, see do
 import hashlib
 import json
 import math
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -34,63 +33,50 @@ import numpy as np
 import scipy.sparse
 
 from data_beam.base import files
-from data_beam.models import agreement, examples, folder, ordinal_training
+from data_beam.models import classifier_training, folder
 from data_beam.models.classifier import TASKS, Task
 from data_beam.models.hashed_ngrams import HashedNgrams
+from data_beam.runners.progress import StatusLine
 from data_beam.sinks import output_folder
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 
 _MAX_NGRAMS = 8
-_SHOWN_SECONDS = 2
 
 
-class _Progress:
-    """A line on standard error every few seconds."""
-
-    def __init__(self) -> None:
-        self._shown = time.monotonic()
-
-    def __call__(self, line: str) -> None:
-        now = time.monotonic()
-        if now - self._shown > _SHOWN_SECONDS:
-            self._shown = now
-            print(line, file=sys.stderr, flush=True)
-
-
-def _features(ngrams: HashedNgrams, texts: Sequence[str], features: int, progress: _Progress
+def _features(ngrams: HashedNgrams, texts: Sequence[str], features: int, progress: StatusLine
               ) -> scipy.sparse.csr_array:
     """[texts, features]"""
-    columns, values, ends = [], [], [0]
+    columns, values, starts = [], [], [0]
     for number, text in enumerate(texts, 1):
         found, weights = ngrams(text)
         columns.append(found.astype(np.int32))
         values.append(weights)
-        ends.append(ends[-1] + len(found))
+        starts.append(starts[-1] + len(found))
         progress(f"{number:,} of {len(texts):,} texts read")
     return scipy.sparse.csr_array(
-        (np.concatenate(values), np.concatenate(columns), np.array(ends)),
+        (np.concatenate(values), np.concatenate(columns), np.array(starts)),
         shape=(len(texts), features))
 
 
 def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, Any]:
-    """Trains a classifier unless it is there; returns its report.
+    """Trains a classifier unless it is there already; returns its report.
 
     Args:
       output: folder of the model.
       flags: the command's other flags, checked.
 
     Raises:
-      ConfigError: examples that cannot be used, too few of them, something else in `output`,
+      ConfigError: examples that cannot be used, too few of them, other files in `output`,
         another run writing it, a full disk.
     """
     with output_folder.exclusive(output) as path:
-        found = examples.read(flags["examples"], flags["text_field"], flags["label_field"],
-                              task.highest)
+        found = classifier_training.read_examples(
+            flags["examples"], flags["text_field"], flags["label_field"], task.highest)
         digest = hashlib.sha256(files.read_bytes(flags["examples"])).hexdigest()
         inputs = {**flags, "examples": digest}
         if folder.finished(path, task.kind, inputs) is not None:
-            print(f"{path} is there and of these inputs: nothing to do")
+            print(f"{path} is complete and of these inputs: nothing to do")
             return json.loads(files.read_bytes(f"{path}/{folder.REPORT}"))
         train, held_out = found.split(flags["held_out"], flags["seed"])
         if not len(held_out):
@@ -104,31 +90,25 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
         print("examples by label: " + ", ".join(
             f"{label}: {count:,}" for label, count in enumerate(counts)), flush=True)
         print(f"{len(train):,} to learn from, {len(held_out):,} held out", flush=True)
-        progress = _Progress()
+        progress = StatusLine(2.0)
         started = time.monotonic()
         ngrams = HashedNgrams(flags["features"], flags["ngrams"])
-        model = ordinal_training.train(
+        model = classifier_training.train(
             _features(ngrams, train.texts, flags["features"], progress), train.labels, flags["l2"],
             lambda iteration, loss: progress(f"iteration {iteration}, loss {loss:.6g}"))
         print(f"trained in {time.monotonic() - started:.1f} s", flush=True)
         scores = np.array([model.score(*ngrams(text)) for text in held_out.texts])
         report = {
             "task": task.name, "labels": counts.tolist(), "trained_on": len(train),
-            "held_out": agreement.agreement(held_out.labels, scores, task.highest + 1,
-                                            flags["threshold"])}
+            "held_out": classifier_training.agreement(
+                held_out.labels, scores, task.highest + 1, flags["threshold"])}
         text = json.dumps(report, indent=1) + "\n"
-        try:
+        with output_folder.naming_full_disk(path, "model"):
             folder.write(
                 path, task.kind, inputs,
                 {"weights": model.weights, "thresholds": model.thresholds},
                 {"lowest": model.lowest, "features": flags["features"],
                  "ngrams": flags["ngrams"]}, {folder.REPORT: text.encode()})
-        except OSError as error:
-            full = files.disk_full(error)
-            if not full:
-                raise
-            raise ConfigError(f"--output: cannot write to {path}: {full}; there is no model yet. "
-                              "Make room and run again") from error
         return report
 
 

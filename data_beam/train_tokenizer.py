@@ -1,4 +1,4 @@
-"""A SentencePiece tokenizer from a corpus.
+"""Trains a SentencePiece tokenizer on a corpus.
 
     python -m data_beam.train_tokenizer --corpus=CORPUS --output=TOK --vocab_size=8192
 
@@ -8,33 +8,33 @@ writes
     TOK/report.json       characters, bytes and words per token by source, domain and language, byte
                           pieces, unknown pieces, what it was trained on
 
-Texts come back exactly: normalisation is the identity, spaces are kept (runs of them may become one
-piece), line feeds and tabs are pieces of their own, digits are split, and with --byte_fallback any
-character without a piece is spelled by its bytes. Words like <s> in a text stay text.
+Decoding gives back the exact text: normalisation is the identity, spaces are kept (runs of them may
+become one piece), line feeds and tabs are separate pieces, digits are split, and with
+--byte_fallback any character without a piece is spelled by its bytes. Words like <s> in a text stay
+text.
 
-It learns from a sample of the documents for training, chosen by the hash of their ids; --weights
-sets the share of each source in it. The same corpus and flags give the same bytes. Run it again and
-it does nothing.
+It is trained on a sample of the training documents, chosen by the hash of their ids; --weights sets
+the share of each source in it. The same corpus and flags give the same bytes. A second run does
+nothing.
 """
 
 import hashlib
 import json
-import math
 import re
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files, json_files
 from data_beam.readers.corpus_files import find_documents
+from data_beam.runners.progress import StatusLine
 from data_beam.sinks import output_folder
 from data_beam.tokenizer.fertility import fertility, table
-from data_beam.tokenizer.sentencepiece_training import TrainingError, train
-from data_beam.tokenizer.text_sample import (
+from data_beam.tokenizer.training import (
+    TrainingError,
     bytes_by_source,
     han_share,
     joined,
@@ -43,6 +43,7 @@ from data_beam.tokenizer.text_sample import (
     sample_documents,
     sentences,
     symbol_lines,
+    train,
 )
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
@@ -69,7 +70,7 @@ _REPORT = {"sha256": str, "inputs": dict, "sources": _FERTILITY, "domains": _FER
 
 
 def _refusal(message: str, vocab_size: int) -> ConfigError:
-    """The trainer's message in the command's words."""
+    """The trainer's message as a message about the command's flags."""
     high = re.search(r"Vocabulary size too high \(\d+\).*<= (\d+)", message)
     if high:
         return ConfigError(f"--vocab_size: {vocab_size} is more than the text allows; the most "
@@ -82,25 +83,14 @@ def _refusal(message: str, vocab_size: int) -> ConfigError:
     return ConfigError(f"SentencePiece refused: {message}")
 
 
-class _Progress:
-    """The stage of training on standard error, one line rewritten on a terminal."""
-
-    def __init__(self, vocab_size: int):
-        self._vocab_size = vocab_size
-        self._started = self._shown = time.monotonic()
-
-    def __call__(self, line: str) -> None:
-        now = time.monotonic()
+def _status(vocab_size: int, status: StatusLine) -> Callable[[str], None]:
+    """Shows how far training is, from a line of SentencePiece's log."""
+    def report(line: str) -> None:
         pieces = re.search(r"(?:merges|sub_iter=\d+ size)=(\d+)", line)  # of BPE, of unigram
-        if pieces and now - self._shown > (0.2 if sys.stderr.isatty() else 2):
-            self._shown = now
-            begin, end = ("\r\x1b[K", "") if sys.stderr.isatty() else ("", "\n")
-            print(f"{begin}training: {pieces[1]} pieces considered for {self._vocab_size}, "
-                  f"{now - self._started:.0f} s", end=end, file=sys.stderr, flush=True)
+        if pieces:
+            status(f"training: {pieces[1]} pieces considered for {vocab_size}")
 
-    def done(self) -> None:
-        begin = "\r\x1b[K" if sys.stderr.isatty() else ""
-        print(f"{begin}trained in {time.monotonic() - self._started:.1f} s", file=sys.stderr)
+    return report
 
 
 def _symbols(text: str) -> list[str]:
@@ -142,33 +132,28 @@ def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: st
 def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | None:
     """The report of a tokenizer of these inputs, None when there is none.
 
-    The report is written first, so a model without one is not this command's.
+    The report is written first, so another program wrote a model without one.
 
     Raises:
-      ConfigError: there is something else.
+      ConfigError: another tokenizer is there.
     """
     model = FileSystems.join(output, SENTENCEPIECE_FILE)
     path = FileSystems.join(output, "report.json")
     is_there = FileSystems.exists(model)
     if not FileSystems.exists(path):
         if is_there:
-            raise ConfigError(f"--output: {model} is there without a report.json, so it is of "
-                              "something else; choose another --output or move it away")
+            raise ConfigError(f"--output: {model} has no report.json, so this command did not "
+                              "write it; choose another --output or move it away")
         return None
-    try:
-        report = json_files.read(path, _REPORT)
-    except json_files.NotThisKind as error:
-        raise ConfigError(f"--output: {path} is damaged or no report of a tokenizer ({error}); "
-                          "choose another --output or move it away") from None
-    changed = [name for name, value in inputs.items() if report["inputs"].get(name) != value]
-    if changed:
-        raise ConfigError(f"--output: {output} holds a tokenizer made with another "
-                          f"{', '.join(changed)}; choose another --output or remove it")
-    if not is_there:  # a run was stopped between the two
+    report = output_folder.finished(
+        output, "report.json", lambda path: json_files.read(path, _REPORT),
+        output_folder.other_inputs("tokenizer", inputs))
+    assert report is not None
+    if not is_there:  # a run was stopped before it wrote the model
         return None
     if hashlib.sha256(files.read_bytes(model)).hexdigest() != report["sha256"]:
-        raise ConfigError(f"--output: {model} is damaged or not that of its report.json; remove "
-                          f"{output} and run again")
+        raise ConfigError(f"--output: {model} is damaged or not the one of its report.json; "
+                          f"remove {output} and run again")
     return report
 
 
@@ -181,7 +166,7 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
     report = _already_trained(output, inputs)
     if report is not None:
         model = FileSystems.join(output, SENTENCEPIECE_FILE)
-        print(f"{model} is there and of these inputs: nothing to do")
+        print(f"{model} is complete and of these inputs: nothing to do")
         return report
     print(f"sampling up to {sample_bytes / 1e6:g} MB of {found.rows:,} documents", flush=True)
     rows, seen = sample_documents(found, sample_bytes, flags["weights"])
@@ -198,7 +183,7 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
     if flags["weights"] and size < 0.99 * sample_bytes:
         print(f"note: to keep the weights, the sample has {size / 1e6:.1f} MB and not "
               f"{sample_bytes / 1e6:g} MB: a source has no more text", flush=True)
-    progress = _Progress(vocab_size)
+    status, started = StatusLine(2.0), time.monotonic()
     symbols = joined([*flags["user_defined_symbols"], *flags["phrases"]])
     count = 0
 
@@ -221,16 +206,11 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
         "max_sentence_length": 8 * _SENTENCE_CHARACTERS,
     }
     try:
-        model, skipped = train(counted(), arguments, progress)
+        with output_folder.naming_full_disk(tempfile.gettempdir(), field="TMPDIR"):
+            model, skipped = train(counted(), arguments, _status(vocab_size, status))
     except TrainingError as error:
         raise _refusal(str(error), vocab_size) from None
-    except OSError as error:
-        full = files.disk_full(error)
-        if not full:
-            raise
-        raise ConfigError(f"TMPDIR: cannot write to {tempfile.gettempdir()}: {full}; make room or "
-                          "set TMPDIR to a folder on a larger disk") from error
-    progress.done()
+    status.show(f"trained in {time.monotonic() - started:.1f} s", last=True)
     if flags["model_type"] == "unigram":
         model = exact_unigram(model)
     tokenizer = SentencePieceTokenizer(model)
@@ -248,16 +228,9 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
         **fertility(tokenizer, rows, _REPORT_BYTES),
     }
     text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
-    try:
+    with output_folder.naming_full_disk(output, "tokenizer"):
         for name, content in (("report.json", text.encode()), (SENTENCEPIECE_FILE, model)):
-            files.write_atomically(FileSystems.join(output, name), output,
-                                   lambda handle, content=content: handle.write(content))
-    except OSError as error:
-        full = files.disk_full(error)
-        if not full:
-            raise
-        raise ConfigError(f"--output: cannot write to {output}: {full}; there is no tokenizer yet. "
-                          "Make room and run again") from error
+            files.write_atomically(FileSystems.join(output, name), output, content)
     return report
 
 
@@ -288,7 +261,7 @@ def main(argv: Sequence[str]) -> int:
                         help="spell characters without a piece by their bytes (the default)")
     parser.add_argument("--nobyte_fallback", dest="byte_fallback", action="store_false",
                         help="characters without a piece are unknown; texts may not come back")
-    parser.add_argument("--sample_bytes", type=float, default=50e6,
+    parser.add_argument("--sample_bytes", type=command_line.size, default=50_000_000,
                         help="bytes of text to learn from at most (50e6)")
     arguments = parser.parse_args(argv)
     least = UNK_ID + 1 + len(_WHITESPACE)
@@ -297,9 +270,6 @@ def main(argv: Sequence[str]) -> int:
     if arguments.character_coverage is not None and not 0 < arguments.character_coverage <= 1:
         raise ConfigError("--character_coverage: must be above 0 and at most 1, got "
                           f"{arguments.character_coverage}")
-    if not 1 <= arguments.sample_bytes < math.inf:  # false for a nan
-        raise ConfigError("--sample_bytes: must be a number of at least 1, got "
-                          f"{arguments.sample_bytes:g}")
     symbols, phrases = _symbols(arguments.user_defined_symbols), []
     if arguments.phrases is not None:
         phrases, left_out = symbol_lines(arguments.phrases, "--phrases", _PHRASE_CHARACTERS)
@@ -315,7 +285,7 @@ def main(argv: Sequence[str]) -> int:
         model_type=arguments.model_type, character_coverage=arguments.character_coverage,
         user_defined_symbols=symbols, phrases=phrases, byte_fallback=arguments.byte_fallback,
         split_digits=arguments.split_digits, weights=parse_weights(arguments.weights),
-        sample_bytes=int(arguments.sample_bytes))
+        sample_bytes=arguments.sample_bytes)
     trained = report["trained_on"]
     print(f"{trained['sentences']:,} sentences, {trained['skipped_sentences']:,} of them skipped "
           "by SentencePiece")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from maxlm.config import ConfigError, Parser, run_command, split_overrides
 from maxlm.evals.held_out import HeldOut, evaluation_plan
 from maxlm.parallel.batches import BatchPlacement
-from maxlm.telemetry.console import say
+from maxlm.telemetry.console import log
 from maxlm.telemetry.metrics import finite_row
 from maxlm.training.resume import evaluation_differences
 from maxlm.training.runs import open_run
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
                           "--config.data.tokens=PATH") from None
     changed = evaluation_differences(run.plan.get("evaluation"), plan.describe())
     if changed and not any(name.startswith(("data.", "evals.")) for name, _ in overrides):
-        say(f"note: not the evaluation set of the run's metrics.jsonl: {'; '.join(changed)}")
+        log(f"note: not the evaluation set of the run's metrics.jsonl: {'; '.join(changed)}")
     held_out = HeldOut(run.config, run.mesh, placement, run.params, plan)
     scores = held_out.run(run.params)
     assert scores is not None  # nothing interrupts it

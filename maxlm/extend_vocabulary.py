@@ -1,16 +1,15 @@
-"""A trained model with rows for the new tokens of a longer tokenizer.
+"""Adds rows for the new tokens of an extended tokenizer to a trained model.
 
     python -m maxlm.extend_vocabulary --workdir=RUN --tokenizer=TOK2 --output=RUN2
 
-TOK2 is what `python -m data_beam.extend_tokenizer` made from the tokenizer in RUN. RUN2 becomes a
-run of its own that has done no step yet: its weights are those of RUN, rows of new tokens (in the
-embedding, and in the head where it is not tied) are the mean of the rows of the old pieces that
-spelled them. Logits of the old tokens are what they were. The optimizer keeps its moments; those of
-new rows are zero.
+TOK2 is made by `python -m data_beam.extend_tokenizer` from the tokenizer in RUN. RUN2 becomes a new
+run at step 0 with the weights of RUN. The row of a new token (in the embedding, and in the head if
+it is not tied) is the mean of the rows of the old tokens that spelled it. The logits of the old
+tokens do not change. The optimizer keeps its moments; those of new rows are zero.
 
-RUN2 starts at step 0, with the learning rate of step 0: texts have other tokens now, so the order
-of the data is another one, and RUN's steps say nothing about it. Tokenize the texts with TOK2 and
-train on; the command prints how. generate and evaluate work on RUN2 at once.
+RUN2 starts at step 0, with the learning rate of step 0, because the same texts have other tokens
+now and so another data order. Tokenize the texts with TOK2 and continue training; the command
+prints how. generate and evaluate work on RUN2 right away.
 """
 
 import dataclasses
@@ -42,7 +41,7 @@ def extend_vocabulary(workdir: Path, tokenizer: Tokenizer, output: Path, step: i
     step, meta, config, old = open_config(workdir, step)
     pieces = old_pieces(old, tokenizer)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise ConfigError(f"--output: {str(output)!r} is there already; choose a new directory")
+        raise ConfigError(f"--output: {str(output)!r} exists; choose a new directory")
     size = padded_size(config.model.vocab_size, tokenizer.vocab_size, config.parallel.tensor)
     mesh = make_mesh(config.parallel)
     abstract = abstract_state(config, mesh)._asdict()
@@ -53,7 +52,7 @@ def extend_vocabulary(workdir: Path, tokenizer: Tokenizer, output: Path, step: i
         "plan": meta.plan["hash"], "tokenizer_sha256": old.sha256,
         "new_tokens": len(pieces), "new_tokens_without_text": sum(not ids for ids in pieces),
         "vocab_size": size, "vocab_size_before": config.model.vocab_size}
-    # The config as it was stored, but for the size: `config` has the mesh of this machine.
+    # The stored config with the new size; `config` has the mesh of this machine.
     stored = json.loads(json.dumps(meta.config))
     stored["model"]["vocab_size"] = size
     longer = dataclasses.replace(longer, parallel=type(longer.parallel)(**stored["parallel"]))

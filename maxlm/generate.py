@@ -24,11 +24,11 @@ from maxlm.training.runs import Run, open_run
 
 
 def refuse_what_does_not_fit(run: Run, prompts: int, tokens: int) -> None:
-    """Compares the KV cache with the memory of all devices (on CPU, of the machine), when that is
-    known; allocating it might end this process, or others, without a word.
+    """Compares the KV cache with the memory of all devices (on the CPU, of the machine), if that is
+    known. Without this check, the kernel might kill this process or another one.
 
     Raises:
-      ConfigError: the cache alone is larger.
+      ConfigError: the cache alone is larger than the memory.
     """
     model, devices = run.config.model, run.mesh.devices.flat
     rows = max(prompts, batch_shards(run.mesh))
@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--top_k", type=int, default=0,
                         help="sample from the k likeliest tokens; 0 for no limit (default: 0)")
     parser.add_argument("--seed", type=int, default=0,
-                        help="same seed, same texts (default: %(default)s)")
+                        help="the same seed gives the same texts (default: %(default)s)")
     parser.add_argument("--json", action="store_true",
                         help="print objects {prompt, text, tokens, ended} instead of text")
     rest, overrides = split_overrides(argv)
@@ -75,7 +75,7 @@ def main(argv: Sequence[str]) -> int:
     for prompt in arguments.prompt:
         try:
             prompt.encode()
-        except UnicodeEncodeError as error:  # Python hands on bytes that it could not decode
+        except UnicodeEncodeError as error:  # Python keeps bytes that it could not decode
             raise ConfigError(f"--prompt: not UTF-8 at character {error.start + 1} of "
                               f"{prompt[:40]!a}") from None
     sampling = Sampling(arguments.temperature, arguments.top_k, arguments.top_p, arguments.seed)

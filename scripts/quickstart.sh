@@ -135,7 +135,8 @@ if [ ! -t 2 ]; then # a log does not need a line every two seconds
     set -- "$@" --config.telemetry.console_seconds=10
 fi
 step "Training" $config "run/metrics.jsonl run/config.json run/tokenizer.model run/checkpoints" \
-    python -m maxlm.train --config=$config "--workdir=$run" "--config.data.tokens=$tokens" "$@"
+    python -m maxlm.train --config=$config "--workdir=$run" "--config.data.tokens=$tokens" \
+    --huge_pages "$@"
 step "Evaluation on held-out documents" $config evaluation.json \
     keep "$output/evaluation.json" python -m maxlm.evaluate "--workdir=$run"
 step "Text: three continuations" $config continuations.txt \

@@ -1,1 +1,1 @@
-"""Documents made from training documents: synonyms, templates, back-translation."""
+"""Augmented documents: synonyms, templates, back-translation."""

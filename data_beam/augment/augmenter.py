@@ -1,42 +1,77 @@
-"""What is made of one document."""
+"""Augmented documents of one training document, and the cap on their number.
+
+The cap must not depend on the number of workers. Each augmented document is assigned to a bucket by
+its id. Workers sum the characters by source and bucket; the sums determine which buckets fit under
+the cap, and a worker needs only the id of a document to know whether it is admitted.
+"""
 
 import dataclasses
 import hashlib
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-from data_beam.augment import share, synonyms
+from data_beam.augment import synonyms
 from data_beam.augment.back_translation import MAX_RATIO, BackTranslation
 from data_beam.augment.templates import Generated, generate
 from data_beam.base.records import DeadLetter, Document, text_sha256
 from data_beam.config import AugmentConfig, SourceConfig
 from data_beam.sinks.documents import corpus_row
 
+BUCKETS = 4096
+
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """A document that could be made: its id, the most characters that it will have, and its row
-    unless a translator has to be asked for it."""
+    """An augmented document that could be created: its id, its maximum number of characters, and
+    its row unless that needs the translator."""
 
     id: str
     characters: int
     row: dict[str, Any] | None = None
 
 
-def made_id(original: str, kind: str, number: int) -> str:
-    """Id of the n-th document of a kind made from another.
+def augmented_id(original: str, kind: str, number: int) -> str:
+    """Id of the n-th augmented document of a kind.
 
-    Its first 64 bits are those of the original, so that both are in one shard; the others are a
-    hash of all three.
+    Its first 64 bits are those of the original, so both are in the same shard. The other bits are a
+    hash of the three arguments.
     """
     digest = hashlib.sha256(f"{original}\0{kind}\0{number}".encode()).hexdigest()
     return original[:16] + digest[:16]
 
 
-class Augmenter:
-    """Makes documents by synonyms and back-translation; a document decides by its id and text.
+def bucket_of(id: str) -> int:
+    """The bucket of an augmented document: the last 12 bits of its id, which are a hash."""
+    return int(id[-3:], 16)
 
-    Build it once a worker: it holds the dictionary and the user's function.
+
+def admitted_buckets(characters: int, by_bucket: Mapping[int, int], max_share: float
+                     ) -> frozenset[int]:
+    """The buckets of a source that fit under its cap.
+
+    A source with C original characters and A augmented characters has a share A / (C + A) of
+    augmented text, so A may be up to C s / (1 - s). Buckets are admitted in order; a bucket that
+    does not fit is skipped.
+
+    Args:
+      characters: characters of the source's original training documents.
+      by_bucket: characters of augmented documents by bucket.
+      max_share: the cap s.
+    """
+    left = int(characters * max_share / (1 - max_share))
+    admitted = set()
+    for number, size in sorted(by_bucket.items()):
+        if size <= left:
+            left -= size
+            admitted.add(number)
+    return frozenset(admitted)
+
+
+class Augmenter:
+    """Creates documents by synonyms and back-translation. The result depends only on the id and
+    text of the original.
+
+    Create one per worker: it loads the dictionary and the user's function.
 
     Raises:
       ConfigError: a file or function that cannot be used.
@@ -51,34 +86,35 @@ class Augmenter:
             if config.back_translation else None)
 
     def planned(self, document: Document) -> Iterator[Planned]:
-        """What could be made of a training document, without asking the translator."""
+        """The documents that could be created from a training document, without calling the
+        translator."""
         row = corpus_row(document, "train")
         for id, text, count in self._by_synonyms(document):
             yield Planned(id, len(text), _row(row, id, text, f"augment:synonyms={count}"))
         if self._translate is not None and not document.is_code:
-            yield Planned(made_id(document.origin.id, "back_translation", 1),
+            yield Planned(augmented_id(document.origin.id, "back_translation", 1),
                           int(MAX_RATIO * len(document.text)))
 
-    def made(self, document: Document, row: dict[str, Any], buckets: Container[int]
-             ) -> Iterator[dict[str, Any] | DeadLetter]:
-        """Rows of the documents made, or why one could not be made.
+    def augment(self, document: Document, row: dict[str, Any], buckets: Container[int]
+                ) -> Iterator[dict[str, Any] | DeadLetter]:
+        """The rows of the augmented documents; a dead letter if the translator failed.
 
         Args:
           document: a training document.
-          row: its row in the corpus, from which the new rows take what they share with it.
-          buckets: those admitted (see `share`); what is not in them is not made.
+          row: its row in the corpus, whose other columns the new rows copy.
+          buckets: the admitted buckets; documents in other buckets are not created.
         """
         for id, text, count in self._by_synonyms(document):
-            if share.bucket(id) in buckets:
+            if bucket_of(id) in buckets:
                 yield _row(row, id, text, f"augment:synonyms={count}")
         if self._translate is None or document.is_code:
             return
-        id = made_id(document.origin.id, "back_translation", 1)
-        if share.bucket(id) not in buckets:
+        id = augmented_id(document.origin.id, "back_translation", 1)
+        if bucket_of(id) not in buckets:
             return
         try:
             text = self._translate(document.text)
-        except OSError:  # the machine's, not the document's
+        except OSError:  # a fault of the machine, not of the document
             raise
         except (Exception, SystemExit) as error:
             yield DeadLetter(document.origin, "augment", "back-translation failed",
@@ -88,12 +124,12 @@ class Augmenter:
             yield _row(row, id, text, "augment:back_translation")
 
     def _by_synonyms(self, document: Document) -> Iterator[tuple[str, str, int]]:
-        """(id, text, terms replaced) of each copy that differs from the others."""
+        """(id, text, number of replaced terms) of each distinct copy."""
         if self._synonyms is None or document.is_code:
             return
         seen = {document.text}
         for number in range(1, self._config.synonym_copies + 1):
-            id = made_id(document.origin.id, "synonyms", number)
+            id = augmented_id(document.origin.id, "synonyms", number)
             text, count = self._synonyms.substitute(
                 document.text, self._config.synonym_share, id)
             if text not in seen:
@@ -108,7 +144,7 @@ def _row(row: dict[str, Any], id: str, text: str, transform: str) -> dict[str, A
 
 
 class TemplateDocuments:
-    """The documents of the recipe's templates.
+    """The documents generated from the recipe's templates.
 
     Raises:
       ConfigError: a file that cannot be used.
@@ -124,21 +160,21 @@ class TemplateDocuments:
     def documents(self) -> list[tuple[str, Generated]]:
         """(id, document) in the order of ids."""
         return sorted((
-            hashlib.sha256(f"{self._path.rpartition('/')[2]}\0template\0{made.record}\0"
-                           f"{made.language}".encode()).hexdigest()[:32], made)
-            for made in self._generated)
+            hashlib.sha256(f"{self._path.rpartition('/')[2]}\0template\0{generated.record}\0"
+                           f"{generated.language}".encode()).hexdigest()[:32], generated)
+            for generated in self._generated)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Rows of the corpus, in the order of ids, all for training."""
+        """Corpus rows in the order of ids, all in the training split."""
         if self._source is None:
             return
         name = self._path.rpartition("/")[2]
-        for id, made in self.documents():
+        for id, generated in self.documents():
             yield {
-                "id": id, "text": made.text, "source": self._source.name,
+                "id": id, "text": generated.text, "source": self._source.name,
                 "domain": self._source.domain, "licence": self._source.licence, "path": name,
-                "language": made.language, "split": "train", "sha256": text_sha256(made.text),
-                "record": made.record, "language_score": None,
-                "bytes_sha256": text_sha256(made.text),
-                "transforms": [f"augment:templates={made.sentences}"],
-                "scores": [("augmented", 1.0)], "cluster": None}
+                "language": generated.language, "split": "train",
+                "sha256": text_sha256(generated.text), "record": generated.record,
+                "language_score": None, "bytes_sha256": text_sha256(generated.text),
+                "transforms": [f"augment:templates={generated.sentences}"],
+                "scores": [("augmented", 1.0)], "cluster": None, "url": None, "offset": None}

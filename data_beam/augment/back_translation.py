@@ -1,4 +1,4 @@
-"""Paraphrases by a translator of the user: to another language and back."""
+"""Paraphrases by a user's function that translates to another language and back."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,19 +8,19 @@ from maxlm.config.schema import ConfigError
 
 _PROBE = ["The weather is fine today.", "今天天气很好。"]
 MIN_RATIO, MAX_RATIO = 0.5, 1.5
-"""Characters of a back-translation over those of the original. Others are no paraphrase: the
-translator stopped short or repeats itself."""
+"""Limits of the length of a back-translation relative to the original. Outside them the translator
+stopped early or repeated itself."""
 
 
 class BackTranslation:
-    """The translator.
+    """A user's translator.
 
     Args:
-      name: `module:function`; it takes a list of texts and returns as many texts.
+      name: `module:function`; it takes a list of texts and returns a list of the same length.
       field: dotted name of the setting, for messages.
 
     Raises:
-      ConfigError: it cannot be loaded, or does not return as many texts for two sentences.
+      ConfigError: the function cannot be loaded, or does not return two texts for two sentences.
     """
 
     def __init__(self, name: str, field: str):
@@ -36,17 +36,17 @@ class BackTranslation:
         result = self._function(list(paragraphs))
         if (not isinstance(result, (list, tuple)) or len(result) != len(paragraphs)
                 or not all(isinstance(text, str) for text in result)):
-            raise ValueError(f"{self._name} must return a list of {len(paragraphs)} texts for as "
-                             f"many, got {str(result)[:80]!r}")
+            raise ValueError(f"{self._name} must return a list of {len(paragraphs)} texts for "
+                             f"{len(paragraphs)} texts, got {str(result)[:80]!r}")
         return list(result)
 
     def __call__(self, text: str) -> str | None:
-        """The text with each line that is not empty translated, or None where nothing changes or
-        the length is no paraphrase's.
+        """The text with each non-empty line translated. None if nothing changes or the length is
+        outside the limits.
 
         Raises:
-          Exception: what the function raises.
-          ValueError: it returns something else than as many texts.
+          Exception: the function raised it.
+          ValueError: the function returned something other than a list of as many texts.
         """
         lines = text.split("\n")
         places = [i for i, line in enumerate(lines) if line.strip()]

@@ -1,5 +1,5 @@
-"""Terms of a dictionary become synonyms: of a language with spaces by word, of Chinese by the
-longest term that fits."""
+"""Replacement of dictionary terms by synonyms: whole words in languages with spaces, the longest
+matching term in Chinese."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
 from maxlm.config.schema import ConfigError
 
 _WORD_CHARACTER = re.compile(rf"[^\W_{HIRAGANA_KATAKANA}{HAN}]")
-"""A letter or digit of a script that puts spaces between words."""
+"""A letter or digit of a script with spaces between words."""
 
 
 def _is_word_character(character: str) -> bool:
@@ -20,7 +20,7 @@ def _is_word_character(character: str) -> bool:
 
 
 class Synonyms:
-    """A dictionary.
+    """A dictionary of synonyms.
 
     Args:
       terms: synonyms by term.
@@ -37,10 +37,11 @@ class Synonyms:
         self._first = re.compile(f"[{''.join(map(re.escape, sorted(firsts)))}]")
 
     def find(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
-        """Start, end and synonyms of each term, from left to right, the longest at each place.
+        """Start, end and synonyms of each term in the text, from left to right; the longest term at
+        each position.
 
-        A term that begins or ends with a letter of a script with spaces stands between words; case
-        does not matter.
+        A term that begins or ends with a letter of a script with spaces must begin or end at a word
+        boundary. Case is ignored.
         """
         position = 0
         while match := self._first.search(text, position):
@@ -49,13 +50,13 @@ class Synonyms:
             for length in self._lengths.get(match[0].lower(), ()):
                 term = text[start:start + length]
                 synonyms = self._synonyms.get(term.lower())
-                if synonyms and self._stands_alone(text, start, start + length):
+                if synonyms and self._is_at_word_boundaries(text, start, start + length):
                     yield start, start + length, synonyms
                     position = start + length
                     break
 
     @staticmethod
-    def _stands_alone(text: str, start: int, end: int) -> bool:
+    def _is_at_word_boundaries(text: str, start: int, end: int) -> bool:
         for inside, outside in ((start, start - 1), (end - 1, end)):
             if 0 <= outside < len(text) and _is_word_character(text[inside]) and (
                     _is_word_character(text[outside])):
@@ -63,12 +64,13 @@ class Synonyms:
         return True
 
     def substitute(self, text: str, share: float, key: str) -> tuple[str, int]:
-        """The text with a share of its terms replaced, and how many were.
+        """The text with a share of its terms replaced, and the number of replaced terms.
 
         Args:
-          text: any.
-          share: of the terms, on average.
-          key: decides, with the place of a term, whether it is replaced and by what.
+          text: any text.
+          share: expected share of the terms to replace.
+          key: seed. A hash of it and the position of a term decides whether the term is replaced,
+            and by which synonym.
         """
         parts, position, count = [], 0, 0
         for start, end, synonyms in self.find(text):
@@ -82,32 +84,33 @@ class Synonyms:
 
 
 def _cased_like(term: str, synonym: str) -> str:
-    """The synonym with a capital, or in capitals, where the term has them."""
+    """The synonym in capitals or with a capital letter, like the term."""
     if len(term) > 1 and term.isupper():
         return synonym.upper()
     return synonym[:1].upper() + synonym[1:] if term[:1].isupper() else synonym
 
 
 def load(path: str, field: str) -> Synonyms:
-    """A dictionary from a file.
+    """Reads a dictionary from a file.
 
-    - `.tsv`: a term, then its synonyms, tabs between; empty lines and those that begin with `#`
-      are left out.
-    - `.json`: an object with a list of synonyms by term.
+    - `.tsv`: a term and its synonyms per line, separated by tabs. Empty lines and lines that begin
+      with `#` are skipped.
+    - `.json`: an object that maps each term to a list of synonyms.
 
     Args:
-      path: of the file, on any file system that Beam knows.
+      path: path of the file, on any file system supported by Beam.
       field: dotted name of the setting, for messages.
 
     Raises:
-      ConfigError: no such file, another form, a term without a synonym or given twice, or no term.
+      ConfigError: the file does not exist or has another format, or a term has no synonym or occurs
+        twice, or there is no term.
     """
     where = f"{field}: {path}"
     try:
         text = files.read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{where}: is not UTF-8 ({error.reason} at byte {error.start})") from None
-    except Exception as error:  # each file system has its own
+    except Exception as error:  # each file system has its own exceptions
         raise ConfigError(f"{where}: cannot be read: {error}") from None
     terms: dict[str, list[str]] = {}
     for place, term, synonyms in _entries(path, text, where):
@@ -117,10 +120,10 @@ def load(path: str, field: str) -> Synonyms:
         if not term or not others:
             raise ConfigError(f"{place}: {term!r} has no synonym other than itself")
         if term.lower() in terms:
-            raise ConfigError(f"{place}: {term!r} is given twice; put its synonyms together")
+            raise ConfigError(f"{place}: {term!r} is given twice; put its synonyms into one entry")
         terms[term.lower()] = others
     if not terms:
-        raise ConfigError(f"{where}: holds no term")
+        raise ConfigError(f"{where}: contains no term")
     return Synonyms(terms)
 
 
@@ -138,8 +141,9 @@ def _entries(path: str, text: str, where: str) -> Iterator[tuple[str, str, list[
     except (json.JSONDecodeError, RecursionError) as error:
         raise ConfigError(f"{where}: is not valid JSON: {error}") from None
     if not isinstance(table, dict):
-        raise ConfigError(f"{where}: must hold an object: term -> list of synonyms")
+        raise ConfigError(f"{where}: must contain an object that maps each term to a list of "
+                          "synonyms")
     for term, synonyms in table.items():
         if not (isinstance(synonyms, list) and all(isinstance(s, str) for s in synonyms)):
-            raise ConfigError(f"{where}: {term!r} must have a list of texts")
+            raise ConfigError(f"{where}: {term!r} must have a list of strings")
         yield where, term, synonyms

@@ -1,4 +1,5 @@
-"""Documents from a table of facts: each record fills the sentences of each language."""
+"""Documents generated from a table of facts: each record fills the sentence templates of each
+language."""
 
 import dataclasses
 import hashlib
@@ -11,15 +12,15 @@ from maxlm.config.schema import ConfigError, suggestion
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _SEPARATORS = {"zh": ("、", ""), "ja": ("、", "")}
-"""Between the elements of a list, and between sentences."""
+"""By language: the separator of list elements and the separator of sentences."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Generated:
-    """One document of a record in a language."""
+    """A document generated from one record in one language."""
 
     record: int
-    """Within the file, from 1."""
+    """Number of the record in the file, from 1."""
     language: str
     text: str
     sentences: int
@@ -41,35 +42,35 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def generate(path: str, field: str) -> list[Generated]:
-    """All documents of a file
+    """All documents of a file such as
 
         {"fields": {"drug": "text", "uses": "list", "dose": "number"},
          "templates": {"en": ["{drug} is used against {uses}."], "zh": ["{drug}用于治疗{uses}。"]},
          "records": [{"drug": "aspirin", "uses": ["fever", "pain"], "dose": 500}]}
 
-    A record may lack fields, and then goes without the sentences that name them. The sentences of a
-    document stand in an order that the hash of record and sentence decides.
+    A record may lack fields; sentences that name a missing field are skipped. The sentences of a
+    document are ordered by a hash of record number and sentence.
 
     Args:
-      path: of the file, on any file system that Beam knows.
+      path: path of the file, on any file system supported by Beam.
       field: dotted name of the setting, for messages.
 
     Raises:
-      ConfigError: no such file, another form, a template or record with a field that `fields` does
-        not have, a value of another type, or a record for which no sentence is left.
+      ConfigError: the file does not exist or has another format; a template or record has a field
+        that is not in `fields`; a value has another type; or a record fits no sentence.
     """
     where = f"{field}: {path}"
     try:
         table = json.loads(files.read_bytes(path))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{where}: is not valid JSON: {error}") from None
-    except Exception as error:  # each file system has its own
+    except Exception as error:  # each file system has its own exceptions
         raise ConfigError(f"{where}: cannot be read: {error}") from None
     fields, templates, records = _checked_table(table, where)
     documents = []
     for number, record in enumerate(records, 1):
         _check_record(record, fields, f"{where}, record {number}")
-        made = 0
+        is_used = False
         for language, sentences in templates.items():
             usable = [s for s in sentences if set(_FIELD.findall(s)) <= record.keys()]
             if not usable:
@@ -80,16 +81,16 @@ def generate(path: str, field: str) -> list[Generated]:
                       for sentence in usable]
             between = _SEPARATORS.get(language, ("", " "))[1]
             documents.append(Generated(number, language, between.join(filled), len(filled)))
-            made += 1
-        if not made:
-            raise ConfigError(f"{where}, record {number}: has the fields of no template")
+            is_used = True
+        if not is_used:
+            raise ConfigError(f"{where}, record {number}: lacks fields of every template")
     return documents
 
 
 def _checked_table(table: Any, where: str
                    ) -> tuple[dict[str, str], dict[str, list[str]], list[dict[str, Any]]]:
     if not isinstance(table, dict) or set(table) != {"fields", "templates", "records"}:
-        raise ConfigError(f"{where}: must hold an object with fields, templates and records")
+        raise ConfigError(f"{where}: must contain an object with fields, templates and records")
     fields, templates, records = table["fields"], table["templates"], table["records"]
     if not isinstance(fields, dict) or not fields or any(
             kind not in ("text", "number", "list") for kind in fields.values()):
@@ -102,11 +103,11 @@ def _checked_table(table: Any, where: str
         for sentence in sentences:
             names = _FIELD.findall(sentence)
             if not names:
-                raise ConfigError(f"{where}: the template {sentence!r} names no {{field}}")
+                raise ConfigError(f"{where}: the template {sentence!r} has no {{field}}")
             for name in names:
                 if name not in fields:
-                    raise ConfigError(f"{where}: the template {sentence!r} names no field of the "
-                                      f"table; {suggestion(name, fields)}")
+                    raise ConfigError(f"{where}: the template {sentence!r} names a field that "
+                                      f"is not in fields; {suggestion(name, fields)}")
     if not isinstance(records, list) or not records or not all(
             isinstance(record, dict) for record in records):
         raise ConfigError(f"{where}: records must be a list of objects")
@@ -116,7 +117,7 @@ def _checked_table(table: Any, where: str
 def _check_record(record: dict[str, Any], fields: dict[str, str], where: str) -> None:
     for name, value in record.items():
         if name not in fields:
-            raise ConfigError(f"{where}: has a field {name!r} that the table has not; "
+            raise ConfigError(f"{where}: has a field {name!r} that is not in fields; "
                               f"{suggestion(name, fields)}")
         if not _fits(value, fields[name]):
             raise ConfigError(f"{where}: {name} must be a {fields[name]}, got {value!r}")

@@ -38,4 +38,6 @@ def fold_case(text: str) -> str:
     Unicode's case folding (`STRASSE` and `straße` are equal), and İ, I, ı and i are one letter, so
     that Turkish words in capitals equal those in small letters.
     """
+    if text.isascii():
+        return text.lower()
     return text.casefold().replace("i\u0307", "i").replace("ı", "i")

@@ -1,6 +1,5 @@
 """Listing, reading, writing and deleting files on any file system that Beam knows."""
 
-import errno
 import hashlib
 import os
 import re
@@ -185,15 +184,6 @@ def remove_folder(path: str) -> None:
         remove([entry.path for entry in match(path, "**")])
 
 
-_DISK_FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-
-
-def disk_full(error: BaseException) -> str | None:
-    """The system's message when `error` is a full disk or an exceeded quota. Beam wraps the error
-    of a worker in its own; the text is kept."""
-    return next((text.lower() for text in _DISK_FULL if text in str(error)), None)
-
-
 def make_folder(path: str) -> None:
     """Creates a folder and its parents; no error if another worker did."""
     if not FileSystems.exists(path):
@@ -240,13 +230,14 @@ class _Hashed:
         return self._digest.hexdigest()
 
 
-def write_atomically(path: str, temporary: str, write: Callable[[Any], None]) -> tuple[int, str]:
-    """Writes a file through `write(handle)` under a temporary name and renames it when complete.
+def write_atomically(path: str, temporary: str, content: bytes | Callable[[Any], Any]
+                     ) -> tuple[int, str]:
+    """Writes a file under a temporary name and renames it when complete.
 
     Args:
       path: final path; an older file there is replaced.
       temporary: existing folder on the same file system for the unfinished file.
-      write: gets a binary handle that cannot seek.
+      content: of the file, or a function that writes it to a binary handle, only forwards.
 
     Returns:
       Size in bytes and SHA-256.
@@ -256,7 +247,10 @@ def write_atomically(path: str, temporary: str, write: Callable[[Any], None]) ->
         with FileSystems.create(
                 unfinished, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
             hashed = _Hashed(handle)
-            write(hashed)
+            if callable(content):
+                content(hashed)
+            else:
+                hashed.write(content)
         FileSystems.rename([unfinished], [path])
     except BaseException:
         if FileSystems.exists(unfinished):

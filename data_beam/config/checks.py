@@ -19,14 +19,14 @@ LANGUAGES = frozenset(_CODES.split())
 """Codes that fastText's lid.176 tells apart, and `und`."""
 
 SPACELESS = frozenset(("bo", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"))
-"""Languages that write no spaces between words: rules made for words with spaces do not fit."""
+"""Languages that write no spaces between words."""
 
 
 def check_languages(codes: Iterable[str], path: str) -> None:
     """Raises ConfigError for a code that no document can carry."""
     for code in codes:
         if code not in LANGUAGES:
-            raise ConfigError(f"{path}: {code!r} is no language code of lid.176; "
+            raise ConfigError(f"{path}: {code!r} is not a language code of lid.176; "
                               f"{suggestion(code, LANGUAGES)}")
 
 
@@ -56,11 +56,11 @@ def check_idle(section: Any, path: str, reason: str, fix: str, *, default: Any =
     """Raises ConfigError where fields that have no effect were changed.
 
     Args:
-      section: of which the fields are idle.
+      section: the section of the fields.
       reason: completes "does nothing while".
       fix: what the user should set instead.
-      default: what the section is when nobody changes it; without one, its defaults.
-      only: the idle fields, where others of the section are not.
+      default: the unchanged section; by default, the defaults of its class.
+      only: the fields without effect, if others of the section have one.
     """
     usual = type(section)()
     if section == usual:  # written out, as in lines=RepeatedTextConfig(enabled=False)

@@ -14,10 +14,12 @@ class CleanConfig:
         "NFC", "Unicode normalisation form; none leaves the text, NFKC also makes full-width "
         "punctuation, ligatures and superscripts plain", choices=("NFC", "NFKC", "none"))
     fold_width: bool = setting(
-        False, "full-width letters and digits become ASCII; ，。！？ stay")
+        False, "full-width letters, digits and signs (Ａ１．％－) become ASCII; the punctuation of "
+        "Chinese stays: ！（），：；？［］～")
     script: str = setting(
-        "none", "convert Chinese with OpenCC: t2s makes it simplified, s2t traditional; tw and hk "
-        "are the scripts of Taiwan and Hong Kong, p also takes their words",
+        "none", "convert Chinese documents with OpenCC, not Japanese or Korean: t2s makes them "
+        "simplified, s2t traditional; tw and hk are the scripts of Taiwan and Hong Kong, p also "
+        "takes their words",
         choices=("none", "t2s", "tw2s", "tw2sp", "hk2s", "s2t", "s2tw", "s2twp", "s2hk"))
     rejoin_lines: bool = setting(
         False, "join the lines of text that was broken at a fixed width")
@@ -26,11 +28,11 @@ class CleanConfig:
 
 @dataclasses.dataclass(frozen=True)
 class LanguageConfig:
-    """How a document's language is told."""
+    """How the language of a document is identified."""
 
     min_score: float = setting(
-        0.5, "a language less likely than this becomes und; below a half it is no majority (CCNet "
-        "takes 0.5)", minimum=0.0, maximum=1.0)
+        0.5, "a document is und if its language is less likely than this (CCNet: 0.5)",
+        minimum=0.0, maximum=1.0)
     second_vote: str = setting(
         "none", "cld2: take the mean of fastText's probability and the share of the text that CLD2 "
         "finds in that language, so that disagreement gives und and agreement helps a weak guess",

@@ -70,7 +70,7 @@ class SimHashConfig:
         minimum=0, maximum=16)
     blocks: int = setting(
         6, "blocks of the fingerprint; documents that agree in blocks - distance of them are "
-        "looked at, so that none within the distance is missed (data-juicer takes 6)",
+        "compared, so that none within the distance is missed (data-juicer takes 6)",
         minimum=1, maximum=24)
 
     def check(self, path: str) -> None:

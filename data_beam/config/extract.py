@@ -34,6 +34,9 @@ class ExtractConfig:
         True, "pdf: leave out running headers, footers and page numbers")
     drop_garbled_tables: bool = setting(
         True, "pdf: leave out tables whose cells do not line up in columns")
+    max_scattered_fraction: float = setting(
+        0.2, "pdf: a document is dropped if a larger share of its letters stand alone between "
+        "spaces, as in text read across its lines; 1 keeps all", minimum=0.0, maximum=1.0)
     max_pages: int = setting(5000, "pdf: a longer file is a dead letter", minimum=1)
     max_seconds: float = setting(
         300.0, "pdf: a file that takes longer is a dead letter; far above what one needs, because "

@@ -1,4 +1,4 @@
-"""Filters: the settings they share, which of them run, and what they need for licences and privacy.
+"""Settings that filters share, and those of the licence and privacy filters.
 
 Each filter in `data_beam/filters` that `filters.rules` can name declares its own settings, which
 `add_filter` puts here as `filters.NAME`.
@@ -18,7 +18,7 @@ _CHINESE = ("wuu", "yue", "zh")
 
 @dataclasses.dataclass(frozen=True)
 class FilterConfig:
-    """When a document is dropped. Source code is only judged by its length."""
+    """When a document is dropped. Source code is judged only by its length."""
 
     min_characters: int = setting(
         50, "shorter documents are dropped, counted without whitespace", minimum=1)

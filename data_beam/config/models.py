@@ -38,9 +38,11 @@ class PerplexityModelConfig:
 
 @dataclasses.dataclass(frozen=True)
 class PerplexityConfig:
-    """Dropping what an n-gram model of clean text finds unlikely. Source code is passed by."""
+    """Drops documents that are unlikely under an n-gram model of clean text. Source code is
+    not judged."""
 
-    models: tuple[PerplexityModelConfig, ...] = setting((), "one a language; none switches it off")
+    models: tuple[PerplexityModelConfig, ...] = setting(
+        (), "one for each language; empty switches it off")
     other_languages: str = setting(
         "keep", "documents in a language without a model", choices=("keep", "drop"))
 
@@ -55,7 +57,7 @@ class PerplexityConfig:
 
 @dataclasses.dataclass(frozen=True)
 class QualityConfig:
-    """Dropping what a classifier rates low. Source code is passed by."""
+    """Drops documents that a classifier rates low. Source code is not judged."""
 
     model: str = setting(
         "", "folder that python -m data_beam.train_quality wrote; empty switches it off")
@@ -86,8 +88,8 @@ class KeywordListConfig:
 
 @dataclasses.dataclass(frozen=True)
 class SafetyConfig:
-    """Dropping toxic documents and advertisements for gambling and pornography. Source code is
-    passed by."""
+    """Drops toxic documents and advertisements for gambling and pornography. Source code is not
+    judged."""
 
     model: str = setting(
         "", "folder that python -m data_beam.train_quality --task=safety wrote; empty for none")

@@ -15,8 +15,8 @@ from maxlm.config.schema import ConfigError, setting, suggestion
 
 @dataclasses.dataclass(frozen=True)
 class AugmentConfig:
-    """Documents made from training documents, or from a table of facts. Off while none of
-    `synonyms`, `templates` and `back_translation` is set."""
+    """Documents made from training documents, or from a table of facts. Off unless `synonyms`,
+    `templates` or `back_translation` is set."""
 
     max_share: float = setting(
         0.2, "made documents may be up to this share of the characters that a source trains on",
@@ -102,6 +102,6 @@ class RecipeConfig:
                 and c4.en.min_words_per_line != 0 and c4.zh.min_words_per_line != 0):
             raise ConfigError(
                 f"{path}.dedup.paragraphs.enabled: c4 removes the empty lines between paragraphs, "
-                f"so none are left to compare; use {path}.dedup.lines, or set "
+                f"so there are none to compare; use {path}.dedup.lines, or set "
                 f"{path}.filters.c4.en.min_words_per_line or {path}.filters.c4.zh."
                 "min_words_per_line to 0")

@@ -36,7 +36,7 @@ class InputConfig:
         dataclasses.MISSING, "glob under root; ** crosses directories, for example docs/**.md")
     format: str = setting(dataclasses.MISSING, "how a file becomes records", choices=FORMATS)
     exclude: tuple[str, ...] = setting((), "globs of relative paths to leave out; * crosses /")
-    prefix: str = setting("", "put before relative paths, to tell two roots apart")
+    prefix: str = setting("", "put before relative paths, so that those of two roots differ")
     licence: str = setting("", "SPDX licence of these files; empty takes the source's")
     text_field: str = setting("text", "jsonl, json, sqlite, parquet: field that holds the text")
     licence_field: str = setting(
@@ -74,7 +74,7 @@ class SourceConfig:
     allow_unreadable: bool = setting(
         False, "go on although no record of the source can be read")
     language: str = setting(
-        "", "language of all its prose, where it is known; empty finds it out for each document")
+        "", "language of all its prose, if known; empty identifies it for each document")
     max_bytes: int = setting(
         0, "input bytes to take at most, 0 for all; files are taken in the order of the hash of "
         "their paths until the next would pass it", minimum=0)

@@ -1,1 +1,1 @@
-"""Parts of evaluation sets in a corpus: found by n-grams, dropped or taken out."""
+"""Parts of evaluation sets in a corpus: found by n-grams, dropped or removed."""

@@ -173,32 +173,22 @@ class _ByFirst(beam.DoFn):
             yield part, those.tobytes()
 
 
-class _LargeStar(beam.DoFn):
-    """(part, packed edges) -> packed edges; the number that changed is written to a file."""
+class _Star(beam.DoFn):
+    """(part, packed edges) -> packed edges; the number that changed is written to a file. With
+    `output` the edges are written to a file there instead."""
 
-    def __init__(self, paths: StagePaths, moved: str):
-        self._paths, self._moved = paths, moved
+    def __init__(self, paths: StagePaths, star: Any, moved: str, output: str = ""):
+        self._paths, self._star, self._moved, self._output = paths, star, moved, output
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[bytes]:
         part, blobs = element
-        edges, moved = large_star(_pairs(blobs))
-        write_file(self._paths, FileSystems.join(self._moved, f"large-{part}"),
+        edges, moved = self._star(_pairs(blobs))
+        write_file(self._paths, FileSystems.join(self._moved, f"{self._star.__name__}-{part}"),
                    str(moved).encode("ascii"))
-        yield edges.astype(_NODE).tobytes()
-
-
-class _SmallStar(beam.DoFn):
-    """(part, packed edges) -> a file of edges; the number that changed is written to another."""
-
-    def __init__(self, paths: StagePaths, moved: str, edges: str):
-        self._paths, self._moved, self._edges = paths, moved, edges
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> None:
-        part, blobs = element
-        edges, moved = small_star(_pairs(blobs))
-        write_file(self._paths, FileSystems.join(self._moved, f"small-{part}"),
-                   str(moved).encode("ascii"))
-        write_edges(self._paths, FileSystems.join(self._edges, f"{part:05d}"), edges)
+        if self._output:
+            write_edges(self._paths, FileSystems.join(self._output, f"{part:05d}"), edges)
+        else:
+            yield edges.astype(_NODE).tobytes()
 
 
 class _WriteComponents(beam.DoFn):
@@ -238,10 +228,10 @@ def in_rounds(run: RunPipeline, paths: StagePaths, edges: str, output: str, numb
             _ = (root | "Paths of edges" >> beam.Create(_list(before))
                  | "Both directions" >> beam.ParDo(_ByFirst(parts, both=True))
                  | "Neighbours" >> beam.GroupByKey()
-                 | "Large star" >> beam.ParDo(_LargeStar(paths, moved))
+                 | "Large star" >> beam.ParDo(_Star(paths, large_star, moved))
                  | "One direction" >> beam.ParDo(_ByFirst(parts, both=False))
                  | "Smaller neighbours" >> beam.GroupByKey()
-                 | "Small star" >> beam.ParDo(_SmallStar(paths, moved, after)))
+                 | "Small star" >> beam.ParDo(_Star(paths, small_star, moved, after)))
 
         run(round)
         edges = after

@@ -1,42 +1,80 @@
 """One record to a clean document: its text extracted from the markup, and repaired."""
 
+from collections.abc import Callable
+
 from data_beam.base.records import DeadLetter, Document, Dropped, Record, text_sha256
-from data_beam.clean.prose import clean
-from data_beam.clean.text import clean_code
-from data_beam.config import RecipeConfig
-from data_beam.extract.text import SOURCE_CODE, ExtractionError, NoText, extract
+from data_beam.clean.conversions import clean
+from data_beam.clean.repairs import clean_code
+from data_beam.config import ExtractConfig, RecipeConfig
+from data_beam.extract import documentation, epub, html, pdf
+from data_beam.extract.errors import ExtractionError, NoText, check_garbled
 from data_beam.readers.programming_languages import language_of
+
+_DOCUMENTATION: dict[str, Callable[[str], str]] = {
+    "markdown": documentation.markdown_prose,
+    "docstrings": documentation.docstrings,
+    "package_description": documentation.package_description,
+}
+SOURCE_CODE = ("code", "python")
+"""Formats that are source code: filters of prose, and the check for garbled text, skip them."""
+
+
+def extract(record: Record, config: ExtractConfig,
+            max_bytes: int) -> tuple[str, tuple[str, ...]]:
+    """The text without its markup, and the names of what was done.
+
+    Formats without markup (`text`, `code`, `python`, `jsonl`, `json`, `sqlite`, `parquet`) come
+    back as they are. A pure function: nothing is kept between calls.
+
+    Args:
+      record: as read.
+      config: how.
+      max_bytes: that a compressed container (EPUB) may have when unpacked.
+
+    Raises:
+      ExtractionError: the record is not in the format its input claims.
+      NoText: it is, but holds no text.
+    """
+    if record.format in SOURCE_CODE:
+        return record.text, ()
+    if record.format == "pdf":
+        return pdf.text(record.data, config)
+    if record.format == "epub":
+        text, done = epub.text(record.data, max_bytes)
+    elif record.format == "html":
+        text, done = html.main_text(record.text, config)
+    elif record.format in _DOCUMENTATION:
+        text, done = _DOCUMENTATION[record.format](record.text), (f"extract:{record.format}",)
+    else:
+        text, done = record.text, ()
+    check_garbled(text, config.max_garbled_fraction)
+    return text, done
 
 
 def process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadLetter:
-    """A clean document, not yet judged by any rule, or why it has no text or is not of its format.
+    """A clean document, before any filter, or why it has no text or is not of its format.
 
-    A library that fails on a record makes it a dead letter; a disk that fails is raised.
+    A library that fails on a record makes it a dead letter; I/O errors are re-raised.
     """
     try:
-        return _process(record, recipe)
-    except OSError:
-        raise
-    except Exception as error:
-        return DeadLetter(record.origin, "extract", "failed", f"{type(error).__name__}: {error}")
-
-
-def _process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadLetter:
-    try:
-        text, extracted = extract(record, recipe.extract, recipe.limits.max_record_bytes)
+        text, transforms = extract(record, recipe.extract, recipe.limits.max_record_bytes)
+        is_code = record.format in SOURCE_CODE
+        language, = (source.language for source in recipe.sources
+                     if source.name == record.origin.source)
+        if is_code:
+            language = "python" if record.format == "python" else language_of(record.origin.path)
+            text, repairs = clean_code(text)
+        else:
+            text, repairs = clean(text, recipe.clean, language)
     except ExtractionError as error:
         return DeadLetter(record.origin, "extract", error.reason, error.detail)
     except NoText as error:
         return Dropped(record.origin, "extract", error.reason, error.detail)
-    is_code = record.format in SOURCE_CODE
-    language, = (source.language for source in recipe.sources
-                 if source.name == record.origin.source)
-    if is_code:
-        language = "python" if record.format == "python" else language_of(record.origin.path)
-        text, repairs = clean_code(text)
-    else:
-        text, repairs = clean(text, recipe.clean)
+    except OSError:
+        raise
+    except Exception as error:
+        return DeadLetter(record.origin, "extract", "failed", f"{type(error).__name__}: {error}")
     return Document(
         record.origin, text, record.domain, record.licence, record.url,
         language, None, text_sha256(text), record.bytes_sha256,
-        record.transforms + extracted + repairs, is_code, offset=record.offset)
+        record.transforms + transforms + repairs, is_code, offset=record.offset)

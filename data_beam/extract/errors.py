@@ -1,17 +1,55 @@
-"""The two ways in which a record has no text."""
+"""The two ways in which a record has no text, and the check for text of undecoded characters."""
+
+import re
+
+# What a document whose characters could not be decoded leaves: (cid:123) is what some PDF tools
+# write for a glyph without a character, private-use characters and U+FFFD what others write,
+# control characters (except ESC, of terminals) what some leave.
+_GLYPH_NUMBER = re.compile(r"\(cid:\d+\)")
+_NO_CHARACTER = re.compile("[\ufffd\ufffe\ue000-\uf8ff\U000f0000-\U0010ffff"
+                           "\x00-\x08\x0e-\x1a\x1c-\x1f]+")
+_EXCERPT = 80
 
 
-class ExtractionError(Exception):
+class _WithReason(Exception):
+    def __init__(self, reason: str, detail: str):
+        super().__init__(f"{reason}: {detail}")
+        self.reason, self.detail = reason, detail
+
+
+class ExtractionError(_WithReason):
     """The record is not in the format its input claims; becomes a dead letter."""
 
-    def __init__(self, reason: str, detail: str):
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
+
+class NoText(_WithReason):
+    """The record is in its format, but holds no usable text; becomes a dropped document."""
 
 
-class NoText(Exception):
-    """The record is what it claims, but what it holds is no text; becomes a dropped document."""
+def check_garbled(text: str, max_fraction: float, unmapped: int = 0) -> None:
+    """Refuses a text in which too many characters are undecoded.
 
-    def __init__(self, reason: str, detail: str):
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
+    Args:
+      text: as extracted.
+      max_fraction: of the visible characters; a `(cid:N)` counts with its whole length.
+      unmapped: characters for which a PDF's fonts have no Unicode, if known; the larger of this
+        number and that of the text counts.
+
+    Raises:
+      NoText: `garbled text`, with the share and an excerpt.
+    """
+    first, garbled = -1, 0
+    if "(cid:" in text:
+        for found in _GLYPH_NUMBER.finditer(text):
+            garbled += len(found.group())
+            first = found.start() if first < 0 else first
+    for found in _NO_CHARACTER.finditer(text):
+        garbled += len(found.group())
+        first = found.start() if first < 0 else min(first, found.start())
+    garbled = max(garbled, unmapped)
+    if not garbled:
+        return
+    visible = sum(map(len, text.split()))
+    if garbled > max_fraction * visible:
+        begin = max(0, first - 10)
+        raise NoText("garbled text", f"{garbled / max(visible, 1):.3f} of the characters: "
+                                     f"{' '.join(text[begin:begin + _EXCERPT].split())!r}")

@@ -5,17 +5,17 @@ import logging
 import re
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.html import HTMLTree
 
 from data_beam.config import ExtractConfig
-from data_beam.extract import boilerplate, html_names, marked_up_marks
+from data_beam.extract import boilerplate, html_markup, html_names
 from data_beam.extract.errors import ExtractionError
 
 # Noncharacters of Unicode stand around the text of links on its way through the extractor.
 _BEGIN, _END = "\ufdd0", "\ufdd1"
 _MARKS = re.compile(f"[{_BEGIN}{_END}]")
-# Links that begin with a word: resiliparse knows what to do with those that are signs (¶, [1]).
+# Links that begin with a word: resiliparse has its own rules for those that are signs (¶, [1]).
 _LINK = re.compile(r"(<a [^<>]*>(?:<[^/<>][^<>]*>)?)(\w[^<]*(?<!\s))")
 _LINK_IN_CAPITALS = re.compile(_LINK.pattern, re.IGNORECASE)  # a search without a literal is slow
 _LINKED = re.compile(f"{_BEGIN}([^{_END}]+)")
@@ -23,16 +23,13 @@ _BLOCK_END = re.compile(r"\n(?:[ \t]*\n)+")
 
 # Blink (Chromium) opens no element deeper than this; resiliparse's time grows with its square.
 MAX_DEPTH = 512
+MAX_TRAFILATURA_DEPTH = 240  # libxml2 loses what is deeper than 255
 # A quarter of a millisecond each, in trafilatura.
 MAX_TRAFILATURA_TAGS = 100_000
-# Elements that have no end tag, or need none and end where the next begins.
-_FLAT = np.array([int.from_bytes(name.encode().ljust(8, b"\0"), "little") for name in (
-    *sorted(html_names.VOID), "p", "li", "td", "th", "tr", "dt", "dd", "option")], np.uint64)
-
 logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # a line for each page without text
 
 
-def _with_marks(page: str) -> str:
+def _mark_links(page: str) -> str:
     if _BEGIN in page or _END in page:
         page = _MARKS.sub("", page)
     # Half the time of a substitution with references to groups, in Python 3.11.
@@ -41,49 +38,12 @@ def _with_marks(page: str) -> str:
     return "".join(parts)
 
 
-def _may_be_deep(page: str) -> bool:
-    """False where elements cannot be nested deeper than `MAX_DEPTH`; True for few pages that are
-    not, at a fraction of the cost of `_check_depth`'s counting."""
-    level, step = 0, 4096
-    for begin in range(0, len(page), step):
-        tags = page.count("<", begin, begin + step)
-        if level + tags > MAX_DEPTH:
-            return True
-        level = max(0, level + tags - 2 * page.count("</", begin, begin + step))
-    return False
-
-
-def _check_depth(page: str) -> None:
-    """Refuses a page whose elements are nested deeper than `MAX_DEPTH`.
-
-    Tags are counted, not parsed: each that begins an element goes a level down, each end tag a
-    level up.
-    """
-    if not _may_be_deep(page):
-        return
-    data = np.frombuffer(page.encode("utf-8", "replace") + b" " * 9, np.uint8)
-    at = np.flatnonzero(data[:-9] == ord("<")) + 1
-    is_end = data[at] == ord("/")
-    # The eight bytes behind, zero from the first that is no letter or digit on: [tags, 8] uint8.
-    names = data[(at + is_end)[:, None] + np.arange(8)] | 0x20  # in lower case
-    in_name = (names >= ord("a")) & (names <= ord("z")) | (names >= ord("0")) & (names <= ord("9"))
-    names = np.where(np.logical_and.accumulate(in_name, axis=1), names, 0).astype(np.uint8)
-    is_tag = in_name[:, 0] & ~np.isin(names.view("<u8")[:, 0], _FLAT)
-    steps = np.where(is_tag, np.where(is_end, -1, 1), 0)
-    # An end tag without a beginning goes no higher than the top.
-    level = np.cumsum(steps)
-    depth = int((level - np.minimum.accumulate(np.minimum(level, 0))).max(initial=0))
-    if depth > MAX_DEPTH:
-        raise ExtractionError("nested too deeply", f"{depth} elements in each other, more than "
-                                                   f"{MAX_DEPTH}")
-
-
 def _visible(text: str) -> int:
     return sum(map(len, text.split()))
 
 
 def _without_menus(text: str, max_density: float, min_links: int) -> tuple[str, bool]:
-    """The text without marks and without blocks that are mostly links; whether there were such.
+    """The text without link marks and without blocks that are mostly links; whether there were any.
 
     Link density as in Kohlschütter et al. 2010 (Boilerplate detection using shallow text features),
     who cut at a third for any block: single links and prose with many links stay here.
@@ -104,14 +64,17 @@ def all_text(page: str, skip: Sequence[str] = ()) -> str:
     """All visible text of a page but for the elements that CSS selectors in `skip` name.
 
     Blocks, lists and preformatted text keep their line breaks.
-
-    Raises:
-      ExtractionError: elements nested too deeply.
     """
-    _check_depth(page)
-    return extract_plain_text(page, preserve_formatting=True, main_content=False,
+    skip = [*skip, *html_markup.duplicate_math(page)]
+    return extract_plain_text(_parse(page), preserve_formatting=True, main_content=False,
                               list_bullets=True, alt_texts=False, links=False, form_fields=False,
-                              noscript=False, skip_elements=list(skip) or None)
+                              noscript=False, skip_elements=skip or None)
+
+
+def _parse(page: str) -> HTMLTree:
+    tree = HTMLTree.parse(html_markup.limit_depth(page, MAX_DEPTH))
+    html_markup.prepare_for_resiliparse(tree)
+    return tree
 
 
 def _prose(page: str) -> int:
@@ -122,11 +85,11 @@ def _prose(page: str) -> int:
 def _resiliparse(page: str, config: ExtractConfig,
                  names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     weigh = config.max_link_density < 1
+    skip = [f"{mark}{name}" for name in names for mark in ".#"]
     text = extract_plain_text(
-        _with_marks(page) if weigh else page, preserve_formatting=True, main_content=True,
+        _parse(_mark_links(page) if weigh else page), preserve_formatting=True, main_content=True,
         list_bullets=True, alt_texts=False, links=False, form_fields=False, noscript=False,
-        comments=config.comments,
-        skip_elements=[f"{mark}{name}" for name in names for mark in ".#"] or None)
+        comments=config.comments, skip_elements=[*skip, *html_markup.duplicate_math(page)] or None)
     if not weigh:
         return text, ("extract:html",)
     text, found = _without_menus(text, config.max_link_density, config.min_block_links)
@@ -143,11 +106,17 @@ def _trafilatura(page: str, config: ExtractConfig,
     skip = "//*[" + " or ".join(
         f"contains(concat(' ', normalize-space(@{attribute}), ' '), ' {name} ')"
         for attribute in ("class", "id") for name in names) + "]"
+    page = html_markup.bound_mark_runs(html_markup.limit_depth(page, MAX_TRAFILATURA_DEPTH))
     try:
-        text = trafilatura.extract(  # which puts marks into order
-            marked_up_marks.apart(page), output_format="txt", include_comments=config.comments,
-            include_tables=True, deduplicate=False, with_metadata=False,
-            prune_xpath=[skip] if names else None)
+        tree = trafilatura.load_html(page)
+        if tree is None:  # without <html> near the beginning, or broken
+            tree = trafilatura.load_html(f"<!DOCTYPE html>{page}")
+        if tree is None:
+            return "", ("extract:html/trafilatura",)
+        html_markup.prepare_for_trafilatura(tree)
+        text = trafilatura.extract(
+            tree, output_format="txt", include_comments=config.comments, include_tables=True,
+            deduplicate=False, with_metadata=False, prune_xpath=[skip] if names else None)
     except (ValueError, RecursionError, AssertionError) as error:
         raise ExtractionError("trafilatura failed", f"{type(error).__name__}: {error}") from error
     return text or "", ("extract:html/trafilatura",)
@@ -155,8 +124,10 @@ def _trafilatura(page: str, config: ExtractConfig,
 
 @functools.lru_cache(1 << 16)
 def _resiliparse_leaves_out(value: str, comments: bool) -> bool:
-    """Whether resiliparse leaves out a block in the depth of a page for its class or id: asked of
-    itself, since in `flex-box` it does not mind what it minds in `search-box`. 20 us."""
+    """Whether resiliparse leaves out a block deep in a page for its class or id.
+
+    We probe resiliparse: its rules tell `flex-box` from `search-box`. Takes 20 us.
+    """
     value = value.replace('"', "")
     page = (f'<div><div><div><div class="{value}"><p>a</p></div>'
             f'<div id="{value}"><p>b</p></div></div></div></div>')
@@ -167,11 +138,11 @@ def _known(values: Iterable[str], config: ExtractConfig) -> list[str]:
     return html_names.known(values, config.advertisement_elements, not config.comments)
 
 
-def _telling(values: set[str], config: ExtractConfig) -> dict[str, str]:
-    """The values of `class` and `id` for which elements may be left out, and what is left of them
+def _boilerplate_tokens(values: set[str], config: ExtractConfig) -> dict[str, str]:
+    """The values of `class` and `id` for which elements may be left out, and what remains of them
     without such names."""
     return {value: shorter for value in values
-            if (shorter := html_names.without_telling(value)) is not None
+            if (shorter := html_names.without_boilerplate_tokens(value)) is not None
             and (config.html != "resiliparse" or _resiliparse_leaves_out(value, config.comments)
                  or _known([value], config))}
 
@@ -187,23 +158,34 @@ def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
         return extract(plain, html_names.values(plain))
 
     values = html_names.values(page)
-    telling = _telling(values, config)
-    plain = html_names.without_anchors(page, telling)
+    tokens = _boilerplate_tokens(values, config)
+    plain = html_names.without_anchors(page, tokens)
     if plain != page:
         page, values = plain, html_names.values(plain)
     found = extract(page, values)
     least = len(found[0])
-    # What has two thirds of the text and was left out is twice as long as the rest; without the
-    # spaces, which are not counted here and are up to a quarter of it, 1.5 times.
-    elements = html_names.large(page, telling, int(least * 1.5))
-    # Seldom it is for names that little was found: one extraction tells, and two or more how much
-    # of the text each element has.
+    # An element left out with two thirds of the text is twice as long as the rest: 1.5 times, as
+    # spaces are not counted here and are up to a quarter of it.
+    elements = html_names.large(page, tokens, int(least * 1.5))
+    # Names are rarely the reason that little was found. One extraction without any of them shows
+    # whether they are; only then is each element measured.
     again = without_names(elements) if elements else found
     if len(again[0]) > least:
         most = html_names.with_most(page, elements, _prose)
         if len(most) < len(elements):
             again = without_names(most)
     return again if len(again[0]) > least else found
+
+
+def _whole_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
+    """All text outside navigation and blocks of links, for a page in which the extractor finds no
+    main content: a list alone, a fragment without `body`."""
+    skip = ["nav", "header", "footer", "aside", "form", "button", "select",
+            *(f"{mark}{name}" for name in _known(html_names.values(page), config)
+              for mark in ".#")]
+    text, _ = _without_menus(all_text(_mark_links(page), skip), config.max_link_density,
+                             config.min_block_links)
+    return text, ("extract:html/all_text",)
 
 
 def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
@@ -220,10 +202,11 @@ def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
       The text, and the names of what was done.
 
     Raises:
-      ExtractionError: elements nested too deeply, or a page that is too much for trafilatura.
+      ExtractionError: a page that is too much for trafilatura.
     """
-    _check_depth(page)
     text, transforms = _main_text(page, config)
+    if not text.strip():
+        text, transforms = _whole_text(page, config)
     if config.boilerplate_lines:
         plain = boilerplate.without_markers(text, config.max_boilerplate_characters)
         if plain != text:

@@ -41,7 +41,7 @@ _NAMED = re.compile(
 
 # Parts of names that make an extractor leave an element out: what resiliparse 1.1 and trafilatura
 # 2.0 were seen to act on, and some more. Names that say that an element is hidden are none.
-_TELLING = frozenset(re.findall(r"\w+", """
+_BOILERPLATE_TOKENS = frozenset(re.findall(r"\w+", """
 account actions ad ads advert advertise advertisement advertisements advertising author authorname
 bar bars bookmark box brand breadcrumb breadcrumbs banner byline carousel category collapsed
 comment commentlist comments consent cookie cookies copyright crumbs date dateline disqus donate
@@ -110,14 +110,14 @@ def known(values: Iterable[str], advertisements: bool, comments: bool) -> list[s
 
 
 @functools.lru_cache(1 << 16)
-def without_telling(value: str) -> str | None:
+def without_boilerplate_tokens(value: str) -> str | None:
     """The value of a class or id without the names for which an extractor may leave out an element;
     None where it has none."""
     if _HIDDEN.search(value):
         return None
     names = value.split()
-    kept = [name for name in names
-            if name.lower() not in _NAMES and _TELLING.isdisjoint(_PARTS.findall(name.lower()))]
+    kept = [name for name in names if name.lower() not in _NAMES
+            and _BOILERPLATE_TOKENS.isdisjoint(_PARTS.findall(name.lower()))]
     return None if len(kept) == len(names) else " ".join(kept)
 
 
@@ -147,21 +147,21 @@ def _ids(page: str) -> Iterator[re.Match[str]]:
             place = page.find(word, place + len(word))
 
 
-def without_anchors(page: str, telling: Mapping[str, str]) -> str:
+def without_anchors(page: str, tokens: Mapping[str, str]) -> str:
     """The page without ids that are addresses of headings, `<h2 id="footer">`: they tell what the
     text is about. So do those of sections whose heading links to itself, as Sphinx makes them, or
     is their id, as of docutils and pandoc; not of a section of comments with the heading Comments.
 
     Args:
       page: HTML.
-      telling: values of `id` for which elements may be left out; others stay.
+      tokens: values of `id` for which elements may be left out; others stay.
     """
-    if not telling:
+    if not tokens:
         return page
     attributes = []
     for found in _ids(page):
         name = found[1]
-        if name not in telling:
+        if name not in tokens:
             continue
         begin = page.rfind("<", max(0, found.start() - _TAG_CHARACTERS), found.start())
         match = _ANCHOR.match(page, begin) if begin >= 0 else None
@@ -197,20 +197,20 @@ class Named:
     inside: tuple[int, int]
 
 
-def large(page: str, telling: Mapping[str, str], least: int) -> list[Named]:
+def large(page: str, tokens: Mapping[str, str], least: int) -> list[Named]:
     """Elements with names for which they may be left out and much text outside links.
 
     A comment section counts only with a heading of the first level, as a page about comments has.
 
     Args:
       page: HTML.
-      telling: values of `class` and `id` for which elements may be left out, and what is left of
+      tokens: values of `class` and `id` for which elements may be left out, and what is left of
         them without such names.
       least: characters that are not yet much, spaces not counted.
     """
     found, looked_at = [], 0
-    for match in _NAMED.finditer(page, 0, max(0, len(page) - least)) if telling else ():
-        shorter = telling.get(match.group(1))
+    for match in _NAMED.finditer(page, 0, max(0, len(page) - least)) if tokens else ():
+        shorter = tokens.get(match.group(1))
         if shorter is None:
             continue
         begin, end = match.span(1)

@@ -10,8 +10,8 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from data_beam.config import ExtractConfig
-from data_beam.extract import garbled, pdf_edges, pdf_layout, pdf_paragraphs
-from data_beam.extract.errors import ExtractionError, NoText
+from data_beam.extract import pdf_layout, pdf_text
+from data_beam.extract.errors import ExtractionError, NoText, check_garbled
 from data_beam.extract.pdf_layout import Span
 
 _LOCK = threading.Lock()
@@ -61,8 +61,7 @@ class _TextPage:
             letters.clear()
             if text:
                 size, fixed, rotated = self._style(first)
-                if not rotated:
-                    result.append(Span(text, x0, x1, y0, y1, size or y1 - y0, fixed))
+                result.append(Span(text, x0, x1, y0, y1, size or y1 - y0, fixed, rotated))
 
         for index in range(count):
             code = get_unicode(handle, index)
@@ -161,19 +160,22 @@ def text(data: bytes, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     done = ["extract:pdf", *([f"pdf:missing_pages={damaged}"] if damaged else [])]
     if not any(pages):
         raise NoText("no text layer", f"{len(pages)} pages")
+    split = [pdf_layout.separate_vertical(spans) for spans in pages]
+    horizontal = [spans for spans, _ in split]
     if config.repeated_edge_lines:
-        pages, left_out = pdf_edges.without_edges(pages)
+        horizontal, left_out = pdf_text.without_edges(horizontal)
         if left_out:
             done.append("page_edges")
     regions, tables = [], 0
-    for spans in pages:
-        for region in pdf_layout.regions_of(spans):
+    for spans, (_, vertical) in zip(horizontal, split, strict=True):
+        for region in pdf_layout.page_regions(spans, vertical):
             region.rows, garbled_tables = pdf_layout.mark_tables(
                 region.rows, config.drop_garbled_tables)
             tables += garbled_tables
             regions.append(region)
     if tables:
         done.append(f"garbled_tables={tables}")
-    result = pdf_paragraphs.text_of(regions)
-    garbled.check(result, config.max_garbled_fraction, unmapped)
+    result = pdf_text.text_of(regions)
+    check_garbled(result, config.max_garbled_fraction, unmapped)
+    pdf_text.check_order(result, config.max_scattered_fraction)
     return result, tuple(done)

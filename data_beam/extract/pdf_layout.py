@@ -6,6 +6,7 @@ Coordinates are PDF points from the lower left corner of the page, y upwards.
 import bisect
 import dataclasses
 import itertools
+import re
 import statistics
 from collections.abc import Sequence
 
@@ -24,6 +25,15 @@ _MIN_TABLE_CELLS = 3
 _MAX_TABLE_CELLS = 100
 _ALIGNED_POINTS = 3.0
 _MIN_ALIGNED = 0.7
+_MAX_WRAPPED = 2
+_LEADER = re.compile(r"(?:[.·…]\s*){4}")
+_ITEM_NUMBER = re.compile(r"\W{1,2}|[(（]?\w{1,4}[.)）、]|\d{1,2}(?:\.\d{1,2})*\.?")
+_EAST_ASIAN = re.compile("[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+                         "\U00020000-\U0003ffff]")
+_MAX_STACKED = 3  # characters side by side in a vertical line, as in dates
+_MIN_STACK = 5
+_MAX_STACK_GAP = 0.6
+_RUBY = 0.7
 
 
 @dataclasses.dataclass(slots=True)
@@ -39,6 +49,8 @@ class Span:
     """Of the font, in points."""
     fixed: bool
     """Of fixed pitch, as program text is."""
+    rotated: bool = False
+    """At an angle to the page."""
 
     @property
     def middle(self) -> float:
@@ -113,6 +125,13 @@ def rows_of(spans: Sequence[Span]) -> list[Row]:
     return rows
 
 
+def _is_code(line: str) -> bool:
+    """Whether a line is a code, a number or an address, and no prose."""
+    words = line.split()
+    return not _EAST_ASIAN.search(line) and len(words) <= 2 and (
+        len(words) < 2 or line.upper() == line or any(map(str.isdigit, line)))
+
+
 def _gutter(spans: Sequence[Span]) -> float | None:
     """Where white space divides the spans into two columns of prose, if it does."""
     left_edge, right_edge = min(s.x0 for s in spans), max(s.x1 for s in spans)
@@ -147,9 +166,78 @@ def _gutter(spans: Sequence[Span]) -> float | None:
         width = max(s.x1 - s.x0 for s in side)  # of one column, where the side has several
         full = [s for s in side if s.x1 - s.x0 > 0.6 * width]
         if (2 * len(full) < len(side) or statistics.median(_characters(s.text) for s in full)
-                < _MIN_COLUMN_WIDTH_CHARACTERS):
+                < _MIN_COLUMN_WIDTH_CHARACTERS or 2 * sum(_is_code(s.text) for s in full)
+                > len(full)):
             return None
     return x
+
+
+def _stacks(spans: Sequence[Span]) -> list[list[Span]]:
+    """Spans of one to three characters that stand close below each other, in lines from the top."""
+    stacks: list[list[Span]] = []
+    by_place: dict[int, list[Span]] = {}
+    for span in sorted(spans, key=lambda s: (-s.y1, s.x0)):
+        size, center = max(span.size, 1.0), (span.x0 + span.x1) / 2
+        place = round(center / 2)
+        for near in (place, place - 1, place + 1, place - 2, place + 2):
+            stack = by_place.get(near)
+            if stack and abs((stack[-1].x0 + stack[-1].x1) / 2 - center) < 0.3 * size \
+                    and -0.5 * size < stack[-1].y0 - span.y1 < _MAX_STACK_GAP * size:
+                stack.append(span)
+                by_place[place] = stack
+                break
+        else:
+            stacks.append([span])
+            by_place[place] = stacks[-1]
+    return stacks
+
+
+def separate_vertical(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
+    """Horizontal text of a page, and vertical text turned so that it can be read as horizontal.
+
+    A page is vertical where at least half of its characters are in stacks of five or more, most of
+    them East Asian. Then everything short between the first and the last line is part of the
+    vertical text, Latin letters at an angle too, but for ruby (small characters beside a line).
+    Otherwise text at an angle is left out.
+
+    Returns:
+      Spans, and spans in coordinates in which lines go from left to right and from the top down.
+    """
+    horizontal = [span for span in spans if not span.rotated]
+    short = [span for span in spans if len(span.text) <= _MAX_STACKED]
+    lines = [stack for stack in _stacks(short) if len(stack) >= _MIN_STACK]
+    stacked = [span for line in lines for span in line]
+    if 2 * len(stacked) < sum(len(span.text) for span in horizontal) or not stacked or \
+            2 * sum(bool(_EAST_ASIAN.match(span.text)) for span in stacked) < len(stacked):
+        return horizontal, []
+    size = statistics.median(span.size for span in stacked)
+    left, right = min(s.x0 for s in stacked), max(s.x1 for s in stacked)
+    bottom, top = min(s.y0 for s in stacked), max(s.y1 for s in stacked)
+    inside = {id(span) for span in short if span.x0 >= left - size and span.x1 <= right + size
+              and span.y0 >= bottom - 1 and span.y1 <= top + 1}
+    rest = [span for span in horizontal if id(span) not in inside]
+    turned: list[Span] = []
+    for row in rows_of([
+            Span(span.text, -span.y1, -span.y0, span.x0, span.x1, span.size, False)
+            for span in spans if id(span) in inside and span.size > _RUBY * size]):
+        for span in row.spans:
+            if turned and turned[-1].y0 <= span.middle <= turned[-1].y1 \
+                    and turned[-1].x0 <= span.x0 < turned[-1].x1 + SPAN_GAP * size:
+                turned[-1].text += span.text
+                turned[-1].x1 = max(span.x1, turned[-1].x1)
+            else:
+                turned.append(span)
+    return rest, turned
+
+
+def page_regions(horizontal: Sequence[Span], vertical: Sequence[Span]) -> list[Region]:
+    """Rows of a page in reading order; vertical text after what is above it (see
+    `separate_vertical`)."""
+    if not vertical:
+        return regions_of(horizontal)
+    top = -min(span.x0 for span in vertical)
+    return [*regions_of([span for span in horizontal if span.middle > top]), *regions_of(vertical),
+            *regions_of([span for span in horizontal if span.middle <= top])]
 
 
 def regions_of(spans: Sequence[Span]) -> list[Region]:
@@ -212,10 +300,11 @@ def mark_tables(rows: list[Row], drop_garbled: bool) -> tuple[list[Row], int]:
 
     A table is a run of at least 3 rows of at least 3 cells, with rows of 2 before or after. A cell
     lines up when its left edge, right edge or middle is where a cell of the row above or below has
-    it. Below 0.7 of them the text of the cells comes in no order that could be read.
+    it. Below 0.7 of them the order of the cells' text cannot be known. Labels with a code each are
+    a table too (see `_labels`).
 
     Returns:
-      The rows that stay, and how many tables went.
+      The rows that stay, and how many tables were left out.
     """
     kept: list[Row] = []
     dropped, begin = 0, 0
@@ -226,8 +315,9 @@ def mark_tables(rows: list[Row], drop_garbled: bool) -> tuple[list[Row], int]:
             end += 1
         block = rows[begin:end]
         if sum(count >= _MIN_TABLE_CELLS for count in cells[begin:end]) < _MIN_TABLE_ROWS:
-            end = max(end, begin + 1)
-            kept += rows[begin:end]
+            labels, after = _labels(rows, cells, begin)
+            end = after if labels else max(end, begin + 1)
+            kept += labels or rows[begin:end]
         elif drop_garbled and _aligned(block) < _MIN_ALIGNED:
             dropped += 1
         else:
@@ -236,6 +326,51 @@ def mark_tables(rows: list[Row], drop_garbled: bool) -> tuple[list[Row], int]:
             kept += block
         begin = end
     return kept, dropped
+
+
+def _labels(rows: Sequence[Row], cells: Sequence[int], begin: int) -> tuple[list[Row], int]:
+    """Rows of a list of labels with a code each, and the index behind it; no rows if there is none.
+
+    At least 3 rows have two cells, the second ones at one left or right edge, the first ones no
+    item numbers. Rows of one cell between them that begin where a column does go on in its cell.
+    Program text and the lines of a table of contents are none.
+    """
+    if cells[begin] != 2:
+        return [], begin
+    end, wrapped = begin, 0
+    for index in range(begin, len(rows)):
+        if rows[index].main.fixed or _LEADER.search(rows[index].text):
+            break
+        if cells[index] == 2:
+            end, wrapped = index + 1, 0
+        elif cells[index] == 1 and wrapped < _MAX_WRAPPED:
+            wrapped += 1
+        else:
+            break
+    pairs = [row for row, count in zip(rows[begin:end], cells[begin:end], strict=True)
+             if count == 2]
+    if len(pairs) < _MIN_TABLE_ROWS:
+        return [], begin
+    firsts, seconds = zip(*map(_cells, pairs), strict=True)
+    numbers = sum(bool(_ITEM_NUMBER.fullmatch(row.spans[0].text.strip())) for row in pairs)
+    if 2 * numbers > len(pairs) or all(
+            max(edges) - min(edges) > _ALIGNED_POINTS for edges in zip(*seconds, strict=True)):
+        return [], begin
+    columns = (min(first[0] for first in firsts), min(second[0] for second in seconds))
+    result: list[Row] = []
+    for row, count in zip(rows[begin:end], cells[begin:end], strict=True):
+        if count == 2:
+            row.table = True
+            result.append(row)
+            continue
+        column = [abs(row.x0 - x) < 2 * row.main.size for x in columns]
+        if not any(column):
+            return [], begin
+        edge = _cells(result[-1])[column.index(True)][1]
+        cell = next(span for span in result[-1].spans if span.x1 == edge)
+        space = "" if _EAST_ASIAN.match(cell.text[-1]) and _EAST_ASIAN.match(row.text) else " "
+        cell.text += space + row.text
+    return result, end
 
 
 def _cells(row: Row) -> list[tuple[float, float]]:

@@ -7,11 +7,11 @@ from typing import Any
 from data_beam.base.characters import fold_width
 from data_beam.base.filter import Filter, Span
 from data_beam.base.records import Document, Dropped
-from data_beam.clean.width import width
+from data_beam.clean.conversions import display_width
 from data_beam.config import FilterConfig
 
 _MIN_LINES = 5
-"""Fewer lines say nothing about a layout; such documents are judged by length alone."""
+"""With fewer lines, documents are judged by length alone."""
 
 
 def reason_to_drop(text: str, is_code: bool, config: FilterConfig) -> tuple[str, str] | None:
@@ -31,7 +31,7 @@ def reason_to_drop(text: str, is_code: bool, config: FilterConfig) -> tuple[str,
         return "too short", f"{characters} characters, fewer than {config.min_characters}"
     if not is_code:
         lines = [line.strip() for line in fold_width(text).split("\n") if line.strip()]
-        short = sum(1 for line in lines if width(line) <= config.short_line_width)
+        short = sum(1 for line in lines if display_width(line) <= config.short_line_width)
         fraction = short / len(lines)
         if len(lines) >= _MIN_LINES and fraction > config.max_short_line_fraction:
             return "short lines", f"{fraction:.3f} of the lines, more than " \
@@ -42,7 +42,7 @@ def reason_to_drop(text: str, is_code: bool, config: FilterConfig) -> tuple[str,
 def short_lines(text: str, settings: Mapping[str, Any]) -> list[Span]:
     """The lines of at most `short_line_width` columns, to highlight them."""
     return [match.span() for match in re.finditer(r"[^\n]*\S[^\n]*", text)
-            if width(match.group().strip()) <= settings.get("short_line_width", 0)]
+            if display_width(match.group().strip()) <= settings.get("short_line_width", 0)]
 
 
 class BasicFilter(Filter):
@@ -50,7 +50,7 @@ class BasicFilter(Filter):
 
     name = "filter"
     section = "filters"
-    highlights = {"short lines": short_lines}
+    highlights = (("short lines", short_lines),)
 
     def __call__(self, document: Document) -> Document | Dropped:
         failed = reason_to_drop(document.text, document.is_code, self._config)

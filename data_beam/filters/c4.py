@@ -49,21 +49,24 @@ _MIN_SENTENCES = {"tfds": 3, "datatrove": 5}
 
 _CLOSING_QUOTES = "\"”»」』〞"
 _SINGLE_QUOTES = "'’›"
+_CLOSING = f"{_CLOSING_QUOTES}{_SINGLE_QUOTES})）\\]】〕〗}}>〉》"
+_NOTE_MARKS = "¹²³ªº⁰-⁹ⁱ\u1d2c-\u1d61①-⒇⓪ⓐ-ⓩ❶-➓㉑-㉟㊱-㊿†‡*※"
+"""Superscripts, circled and bracketed numbers, daggers and asterisks."""
 _NOTE_NAME = r"\w{1,3}(?:[,、–\-] ?\w{1,3})*"  # [1] [a] [12, 13]
-_NOTE = (
-    # Superscripts, circled and bracketed numbers, daggers and asterisks.
-    r"[¹²³ªº⁰-⁹ⁱ\u1d2c-\u1d61①-⒇⓪ⓐ-ⓩ❶-➓㉑-㉟㊱-㊿†‡*※]"
-    rf"|[\[【〔〖](?:(?:note|ref|fn|n|注|註|脚注|脚註|附注) ?)?{_NOTE_NAME}[\]】〕〗]"
-    r"|[(（]\w{1,2}[)）]")
 _AFTER_END = re.compile(
-    rf"(?:\s?(?:{_NOTE}|[{_CLOSING_QUOTES}{_SINGLE_QUOTES})）\]】〕〗}}>〉》]))+\Z", re.IGNORECASE)
-_LONGEST_END = 64
+    rf"(?:\s?(?:[{_NOTE_MARKS}{_CLOSING}]|[(（]\w{{1,2}}[)）]"
+    rf"|[\[【〔〖](?:(?:note|ref|fn|n|注|註|脚注|脚註|附注) ?)?{_NOTE_NAME}[\]】〕〗]))+\Z",
+    re.IGNORECASE)
+_MAY_FOLLOW = frozenset(filter(re.compile(f"[{_NOTE_MARKS}{_CLOSING}]").match,
+                               map(chr, range(0x10000))))
+_CHINESE_ENDS = SENTENCE_ENDS | set("…；")
+_LONGEST_END = 32
 """Characters at the end of a line in which closing quotes and the like are looked for."""
 
 
 @dataclasses.dataclass(frozen=True)
 class C4Thresholds:
-    """C4's rules for one language. None for a number takes the preset's."""
+    """Settings of C4 for one language. None for a number takes that of the preset."""
 
     require_end_mark: bool = setting(True, "drop lines that end without terminal punctuation")
     min_words_per_line: int | None = setting(
@@ -72,15 +75,16 @@ class C4Thresholds:
     min_sentences: int | None = setting(
         None, "documents with fewer sentences are dropped; None: 3 (tfds) or 5 (datatrove)",
         minimum=0)
-    drop_curly_bracket: bool = setting(True, "drop documents with { in a line that is kept so far")
+    drop_curly_bracket: bool = setting(
+        True, "drop documents with { in a line that no earlier check dropped")
 
 
 @dataclasses.dataclass(frozen=True)
 class C4Config:
-    """C4's rules (Raffel et al. 2020), which remove lines before they judge the document."""
+    """C4's filter (Raffel et al. 2020): removes lines, then judges the document."""
 
     preset: str = setting(
-        "datatrove", "whose numbers: tfds (lines of 5 words, 3 sentences) or datatrove (3 words, 5 "
+        "datatrove", "numbers of tfds (lines of 5 words, 3 sentences) or datatrove (3 words, 5 "
         "sentences)", choices=("tfds", "datatrove"))
     end_marks: str = setting(
         "extended", "what ends a line. extended: a mark of any script that ends a sentence, or a "
@@ -148,7 +152,7 @@ class C4Filter(TextFilter):
             if any(phrase in folded for phrase in policies):
                 continue
             sentences += count_sentences(words if chinese else cut(line))
-            kept.append(original)
+            kept.append(original.rstrip() if limits.require_end_mark else original)
         if sentences < min_sentences:
             return failure("too few sentences", sentences, min_sentences)
         text = "\n".join(kept).strip()
@@ -162,13 +166,16 @@ class C4Filter(TextFilter):
         if self._config.end_marks == "paper":
             marks = LINE_ENDS["zh"] if chinese else _PAPER_MARKS[preset]
             return line.endswith((*marks, *more)) and not line.endswith("...")
-        after = _AFTER_END.search(line, max(len(line) - _LONGEST_END, 0))
-        quotes = _CLOSING_QUOTES + (_SINGLE_QUOTES if chinese or preset == "datatrove" else "")
-        if after and not set(quotes).isdisjoint(after[0]):
-            return True
-        end = line[:after.start()].rstrip() if after else line
-        marks = (*SENTENCE_ENDS, *("…；" if chinese else ""), *more)
-        return (end.endswith(marks) or line.endswith(more)) and not end.endswith("...")
+        line = line.rstrip()  # a space may stand before a citation
+        end = line
+        if line[-1:] in _MAY_FOLLOW:  # a quick look, because few lines have more
+            after = _AFTER_END.search(line, max(len(line) - _LONGEST_END, 0))
+            quotes = _CLOSING_QUOTES + (_SINGLE_QUOTES if chinese or preset == "datatrove" else "")
+            if after and not set(quotes).isdisjoint(after[0]):
+                return True
+            end = line[:after.start()].rstrip() if after else line
+        is_ended = end[-1:] in (_CHINESE_ENDS if chinese else SENTENCE_ENDS)
+        return (is_ended or end.endswith(more) or line.endswith(more)) and not end.endswith("...")
 
 
 def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:

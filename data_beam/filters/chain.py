@@ -26,7 +26,7 @@ _FOR_AUGMENTED: tuple[type[Filter], ...] = (SafetyFilter, DecontaminateFilter, P
 
 
 def all_filters() -> dict[str, type[Filter]]:
-    """Every filter by its name; those between the first and the last run as `filters.rules` says.
+    """Every filter by its name. Those of `filters.rules` run in the order given there.
     """
     return {each.name: each for each in (
         *_BEFORE, *TextFilter.by_name.values(), *_AFTER, *_FOR_AUGMENTED)}

@@ -53,11 +53,11 @@ class ChineseWebTextFilter(TextFilter):
     name = "chinese_web_text"
     settings = ChineseWebTextConfig
     libraries = (*TextFilter.libraries, "OpenCC")
-    highlights = {"short lines": short_lines}
+    highlights = (("short lines", short_lines),)
 
     def thresholds(self) -> dict[str, ChineseWebTextConfig]:
         if self._config.simplified_only:
-            from data_beam.clean.script import converter
+            from data_beam.clean.conversions import converter
             self._simplify = converter("t2s")
         return {"zh": self._config}
 

@@ -31,7 +31,7 @@ from maxlm.config.schema import setting
 
 @dataclasses.dataclass(frozen=True)
 class FineWebThresholds:
-    """FineWeb's own rules for one language."""
+    """Thresholds of FineWeb's own filter for one language."""
 
     min_end_mark_lines: float | None = share(
         0.12, "share of lines that end with terminal punctuation, at least")
@@ -45,10 +45,10 @@ class FineWebThresholds:
 
 @dataclasses.dataclass(frozen=True)
 class FineWebConfig:
-    """FineWeb's own rules (Penedo et al. 2024; Chinese as in FineWeb-2)."""
+    """FineWeb's own filter (Penedo et al. 2024; Chinese as in FineWeb-2)."""
 
     preset: str = setting(
-        "datatrove", "whose rules for English: datatrove (section en) or the paper (section paper: "
+        "datatrove", "thresholds for English: datatrove (section en) or the paper (section paper: "
         "what is at a threshold is dropped too, and a line of short_line_length is not short)",
         choices=("datatrove", "paper"))
     en: FineWebThresholds = setting(FineWebThresholds(), "English, as datatrove has it")
@@ -71,7 +71,7 @@ class FineWebFilter(TextFilter):
 
     name = "fineweb"
     settings = FineWebConfig
-    highlights = {"short lines": short_lines}
+    highlights = (("short lines", short_lines),)
 
     def thresholds(self) -> Mapping[str, FineWebThresholds]:
         paper = self._config.preset == "paper"

@@ -33,7 +33,7 @@ _LINE = re.compile(r"\n+")
 
 @dataclasses.dataclass(frozen=True)
 class GopherQualityThresholds:
-    """Gopher's quality rules for one language."""
+    """Thresholds of Gopher's quality filter for one language."""
 
     min_words: int | None = setting(
         50, "words at least, punctuation not counted; None switches it off", minimum=1)
@@ -61,7 +61,7 @@ class GopherQualityThresholds:
 
 @dataclasses.dataclass(frozen=True)
 class GopherQualityConfig:
-    """Gopher's quality rules (Rae et al. 2021, as in datatrove; Chinese as in FineWeb-2)."""
+    """Gopher's quality filter (Rae et al. 2021, as in datatrove; Chinese as in FineWeb-2)."""
 
     en: GopherQualityThresholds = setting(GopherQualityThresholds(), "English")
     zh: GopherQualityThresholds = setting(GopherQualityThresholds(
@@ -81,13 +81,13 @@ class GopherQualityFilter(TextFilter):
 
     name = "gopher_quality"
     settings = GopherQualityConfig
-    highlights = {
-        "bullet lines": r"^[ \t]*[•●◦‣·▪*\-][^\n]*",
-        "ellipsis lines": r"(?:…|\.\.\.+)$",
-        "ellipses": r"…|\.\.\.+",
-        "hashes": r"#",
-        "words without letters": r"[^\w\s]+|\b\d+\b",
-    }
+    highlights = (
+        ("bullet lines", r"^[ \t]*[•●◦‣·▪*\-][^\n]*"),
+        ("ellipsis lines", r"(?:…|\.\.\.+)$"),
+        ("ellipses", r"…|\.\.\.+"),
+        ("hashes", r"#"),
+        ("words without letters", r"[^\w\s]+|\b\d+\b"),
+    )
 
     def failures(self, view: View, limits: GopherQualityThresholds) -> Iterator[Failure | None]:
         total = len(view.words)
@@ -124,7 +124,7 @@ def _has_letter(word: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class GopherRepetitionThresholds:
-    """Gopher's repetition rules for one language."""
+    """Thresholds of Gopher's repetition filter for one language."""
 
     max_duplicate_paragraphs: float | None = share(0.30, "share of paragraphs seen before")
     max_duplicate_paragraph_characters: float | None = share(
@@ -151,7 +151,7 @@ class GopherRepetitionThresholds:
 
 @dataclasses.dataclass(frozen=True)
 class GopherRepetitionConfig:
-    """Gopher's repetition rules (Rae et al. 2021, table A1; Chinese as in FineWeb-2)."""
+    """Gopher's repetition filter (Rae et al. 2021, table A1; Chinese as in FineWeb-2)."""
 
     counting: str = setting(
         "later", "later: copies after the first, over the text (datatrove); every: each copy, over "
@@ -177,8 +177,8 @@ class GopherRepetitionFilter(TextFilter):
     - `every` (dolma, `gopher_v1`): every copy of what occurs twice or more counts. n-grams overlap,
       and their characters are taken over those of all n-grams; for lines and for the most frequent
       n-gram over the characters of all words. Words are cut at whitespace (Chinese: by rjieba),
-      lines at every line feed, so that empty lines are copies of each other. dolma has no rule on
-      paragraphs; here they are counted like lines.
+      lines at every line feed, so that empty lines are copies of each other. dolma does not
+      count paragraphs; here they are counted like lines.
     """
 
     name = "gopher_repetition"

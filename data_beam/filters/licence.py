@@ -13,8 +13,8 @@ from data_beam.base.records import Document, Dropped
 from data_beam.config import LicenceConfig
 from maxlm.config.schema import ConfigError, suggestion
 
-# Spellings without a rule, in lower case with single spaces. Not here: "BSD", which does not
-# say which of several licences is meant.
+# Spellings that no pattern below matches, in lower case with single spaces. "BSD" is left out,
+# because it may mean any of several licences.
 _SPELLINGS = {
     "apache license": "Apache-2.0",
     "apache software license": "Apache-2.0",
@@ -234,7 +234,7 @@ class Allowed:
                 else:
                     hint = suggestion(plain, [*identifiers().values(),
                                               *families().values()])
-                    hint = hint if hint.startswith("did you") else "see https://org/licenses"
+                    hint = hint if hint.startswith("did you") else "see https://spdx.org/licenses"
                 raise ConfigError(f"{field}[{index}]: {name!r} is no SPDX identifier; {hint}")
             # `GPL-2.0+` and other old identifiers are written as SPDX writes them today.
             today: Any = parse(known)

@@ -49,12 +49,12 @@ class NemoFilter(TextFilter):
 
     name = "nemo"
     settings = NemoConfig
-    highlights = {
-        "digits": r"\d+",
-        "parentheses": r"[()]",
-        "not alphanumeric": r"[^\w\s]+",
-        "whitespace": r"[ \t]{2,}",
-    }
+    highlights = (
+        ("digits", r"\d+"),
+        ("parentheses", r"[()]"),
+        ("not alphanumeric", r"[^\w\s]+"),
+        ("whitespace", r"[ \t]{2,}"),
+    )
 
     def thresholds(self) -> dict[str, NemoConfig]:
         return {"en": self._config}

@@ -2,9 +2,9 @@
 
 The hash of a string s is sum(m(s[k]) * B**k) modulo 2**64, B odd, m a mixing of code points. Hashes
 of words are looked up; sums over words, each shifted by where it starts, give the hash of any run
-of words as (sum to its end - sum to its start) / B**start, for B has an inverse. So all n-grams of
-a text cost one multiplication each, and equal strings have equal hashes whatever words they are
-made of. Two different strings share one with probability 2**-64.
+of words as (sum to its end - sum to its start) / B**start, because B has an inverse. So each n-gram
+costs one multiplication, and equal strings have equal hashes, however they are cut into words. Two
+different strings have the same hash with probability 2**-64.
 """
 
 from collections.abc import Sequence
@@ -92,8 +92,8 @@ class WordNgrams:
 
     Args:
       words: W words.
-      gap: characters between two words of an n-gram. 0 takes `foo bar` and `fo obar` for the same,
-        1 tells them apart.
+      gap: characters between two words of an n-gram. With 0, `foo bar` and `fo obar` are equal;
+        with 1 they differ.
     """
 
     def __init__(self, words: Sequence[str], gap: int):
@@ -119,9 +119,9 @@ class WordNgrams:
         return self._starts[n:][:count] - self._starts[:count] - self._gap
 
     def top(self, n: int) -> tuple[int, int, int]:
-        """The most frequent n-gram, of equally frequent ones the first.
+        """The most frequent n-gram; of equally frequent ones the first.
 
-        Its index, its characters with gaps, and its copies; (0, 0, 0) when there is none.
+        Its index, its characters with gaps, and its copies; (0, 0, 0) if there is no n-gram.
         """
         hashes = self.hashes(n)
         if not len(hashes):
@@ -138,7 +138,7 @@ class WordNgrams:
     def later_copies(self, n: int) -> tuple[int, int]:
         """Characters of n-grams seen before, and the index of the first of them.
 
-        The text is read from its start; after a copy, reading goes on behind it, so that no
+        The text is read from its start; after a copy, reading continues behind it, so that no
         character counts twice (datatrove's `find_all_duplicate`).
         """
         hashes = self.hashes(n)
@@ -159,10 +159,10 @@ class WordNgrams:
         return characters, max(first, 0)
 
     def every_copy(self, n: int) -> tuple[int, int, int]:
-        """Characters of n-grams that occur twice or more, every copy counted; those of all n-grams;
-        and the index of the first repeated one.
+        """Characters of n-grams that occur twice or more, every copy counted; characters of all
+        n-grams; and the index of the first repeated one.
 
-        Overlapping n-grams count each on its own, gaps not at all (dolma's `gopher_v1`).
+        Overlapping n-grams each count, gaps do not (dolma's `gopher_v1`).
         """
         lengths = self.lengths(n) - self._gap * (n - 1)
         candidates, _ = repeated(self.hashes(n))

@@ -1,4 +1,4 @@
-"""The same long sentence again and again through a long document.
+"""A long sentence that is repeated through a long document.
 
 A scraped novel may end each chapter with the same advertisement, or with
 欲知后事如何，且听下回分解. Filters on shares miss it: 20 sentences are a tiny share of a book. This
@@ -48,21 +48,22 @@ _BEFORE = re.compile(rf"[{_MARKS}{_OPENING}{_CLOSING} \t\u3000]*")
 
 @dataclasses.dataclass(frozen=True)
 class RepeatedSentencesThresholds:
-    """A long sentence that comes back through a long document, for one language."""
+    """When a sentence counts as repeated through a long document, for one language."""
 
     min_characters: int = setting(
         40, "shorter sentences may be repeated, counted without whitespace", minimum=1)
-    min_copies: int = setting(20, "copies that are too many", minimum=2)
+    min_copies: int = setting(20, "a sentence with this many copies is repeated", minimum=2)
     min_distance: int = setting(
-        1000, "characters between two copies; closer ones (a chorus, a list) count once", minimum=0)
+        1000, "characters between two copies; of closer copies (a chorus, a list) one counts",
+        minimum=0)
     max_gap: float = setting(
-        3.0, "longest stretch without the sentence, in units of the mean; longer, and it does not "
-        "run through the whole text", minimum=1.0)
+        3.0, "longest stretch without the sentence, in units of the mean; with a longer one it is "
+        "not repeated through the whole text", minimum=1.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class RepeatedSentencesConfig:
-    """The same sentence at the end of every chapter."""
+    """A long sentence that is repeated through a long document, as at the end of every chapter."""
 
     action: str = setting(
         "drop", "drop the document, or remove the copies after the first from its text",

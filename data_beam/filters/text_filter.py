@@ -153,7 +153,7 @@ def above(reason: str, value: float, limit: float | None, sample: str | None = N
 
     Args:
       reason: to drop the document.
-      value, limit: told in the detail.
+      value, limit: written to the detail.
       sample: a part of the text to quote.
     """
     if limit is None or value <= limit:
@@ -203,7 +203,7 @@ def check_off(section: Any, path: str, threshold: str, off: float | None, *idle:
     """Refuses changes of fields that only serve a threshold, in the languages where it is off.
 
     Thresholds that are written out, as in zh=GopherQualityThresholds(min_stop_words=None), have the
-    defaults of their class where nobody changed them, and not those of their language.
+    defaults of their class in unchanged fields, and not those of their language.
     """
     usual = type(section)()
     for language in ("en", "paper", "zh"):

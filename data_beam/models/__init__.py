@@ -1,1 +1,2 @@
-"""Filters that are models: perplexity, quality, safety; what trains them is beside `prepare`."""
+"""Filters that use trained models (perplexity, quality, safety), and the training of these
+models."""

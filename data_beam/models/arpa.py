@@ -7,8 +7,8 @@
     \\1-grams:
     -1.2\\tword\\t-0.3
 
-A line is the base-10 logarithm of the probability, the tokens, and the logarithm of the backoff,
-which may be left out where it is 0.
+A line has the base-10 logarithm of the probability, the tokens, and the logarithm of the backoff,
+which may be omitted if it is 0.
 """
 
 import re
@@ -17,19 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from data_beam.models.ngrams import SPECIAL, NgramModel, begins_of
+from data_beam.models.backoff_model import SPECIAL, NgramModel, begins_of
 
 _HEADER = b"\\data\\"
 _NO_PROBABILITY = -100.0
-"""Of <unk> in a model that does not have it, as in KenLM."""
+"""Log-probability of <unk> in a model without <unk>, as in KenLM."""
 
 
 class ArpaError(ValueError):
-    """The file is no ARPA file, or one that cannot be used; the message says where."""
+    """The file is not a valid ARPA file; the message names the line."""
 
 
 def is_arpa(first: bytes) -> bool:
-    """Whether a file that begins so is an ARPA file."""
+    """Whether the first bytes of a file are those of an ARPA file."""
     return _HEADER in first[:4096]
 
 
@@ -37,8 +37,8 @@ def read(lines: Iterable[bytes]) -> NgramModel:
     """A model from the lines of an ARPA file.
 
     Raises:
-      ArpaError: not an ARPA file, cut short, a line that is no n-gram, an n-gram without its
-        context or with an unknown token.
+      ArpaError: not an ARPA file, a truncated file, a line that is not an n-gram, or an n-gram
+        without its context or with an unknown token.
     """
     numbered = enumerate(lines, 1)
     sizes = _sizes(numbered)
@@ -57,12 +57,12 @@ def read(lines: Iterable[bytes]) -> NgramModel:
                 if (context < 0).any():
                     row = int(np.flatnonzero(context < 0)[0])
                     text = " ".join(vocabulary[id] for id in ids[row])
-                    raise ArpaError(f"the {order}-gram {text!r} is there without the {n}-gram it "
-                                    "begins with")
+                    raise ArpaError(f"the {order}-gram {text!r} has no entry for its first {n} "
+                                    "tokens")
             by_key = np.lexsort((ids[:, -1], context))
             context, ids, values = context[by_key], ids[by_key], values[by_key]
             if ((np.diff(context) == 0) & (np.diff(ids[:, -1]) == 0)).any():
-                raise ArpaError(f"a {order}-gram is there twice")
+                raise ArpaError(f"a {order}-gram is listed twice")
             begins.append(begins_of(context, len(probabilities[-1])))
             words.append(ids[:, -1].astype(np.int32))
         probabilities.append(values[:, 0].astype(np.float32))
@@ -74,7 +74,7 @@ def read(lines: Iterable[bytes]) -> NgramModel:
                               tuple(backoffs))
         if line.strip():
             break
-    raise ArpaError("no \\end\\ after the last n-gram: the file was cut short")
+    raise ArpaError("no \\end\\ after the last n-gram: the file is truncated")
 
 
 def _sizes(lines: Iterator[tuple[int, bytes]]) -> list[int]:
@@ -89,20 +89,20 @@ def _sizes(lines: Iterator[tuple[int, bytes]]) -> list[int]:
         elif inside:
             match = re.fullmatch(rb"ngram (\d+)\s*=\s*(\d+)", line)
             if not match or int(match[1]) != len(sizes) + 1:
-                raise ArpaError(f"line {number} is no 'ngram {len(sizes) + 1}=COUNT'")
+                raise ArpaError(f"line {number} is not 'ngram {len(sizes) + 1}=COUNT'")
             sizes.append(int(match[2]))
     if not sizes:
-        raise ArpaError("no \\data\\ with the numbers of n-grams")
+        raise ArpaError("no \\data\\ section with the numbers of n-grams")
     return sizes
 
 
 def _section(lines: Iterator[tuple[int, bytes]], order: int, size: int,
              vocabulary: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Ids (for order 1: tokens) of the n-grams of an order, [n, order]; [n, 2] logarithms."""
+    """N-grams of an order, [n, order] ids (order 1: tokens), and their logarithms, [n, 2]."""
     for number, line in lines:
         if line.strip():
             if line.strip() != f"\\{order}-grams:".encode():
-                raise ArpaError(f"line {number}: \\{order}-grams: was expected")
+                raise ArpaError(f"line {number}: expected \\{order}-grams:")
             break
     by_name = {name.encode(): id for id, name in enumerate(vocabulary)}
     ids: list[Any] = []
@@ -111,8 +111,8 @@ def _section(lines: Iterator[tuple[int, bytes]], order: int, size: int,
         number, line = next(lines, (0, b""))
         parts = line.split()
         if len(parts) not in (order + 1, order + 2):
-            raise ArpaError(f"line {number}: a {order}-gram with its logarithms was expected"
-                            if line else "the file was cut short")
+            raise ArpaError(f"line {number}: expected a {order}-gram with its logarithms"
+                            if line else "the file is truncated")
         try:
             values[row, 0] = float(parts[0])
             if len(parts) == order + 2:
@@ -120,8 +120,8 @@ def _section(lines: Iterator[tuple[int, bytes]], order: int, size: int,
             names = parts[1:order + 1]
             ids.append(names if order == 1 else [by_name[name] for name in names])
         except ValueError:
-            raise ArpaError(f"line {number}: {parts[0][:40]!r} or {parts[-1][:40]!r} is no number"
-                            ) from None
+            raise ArpaError(f"line {number}: {parts[0][:40]!r} or {parts[-1][:40]!r} is not a "
+                            "number") from None
         except KeyError as error:
             raise ArpaError(f"line {number}: the token {error} is not among the 1-grams") from None
     dtype = object if order == 1 else np.int32
@@ -129,14 +129,14 @@ def _section(lines: Iterator[tuple[int, bytes]], order: int, size: int,
 
 
 def _with_special(tokens: np.ndarray, values: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-    """The vocabulary with <unk>, <s> and </s> first, and the logarithms in its order."""
+    """The vocabulary, which starts with <unk>, <s>, </s>, and the logarithms in the same order."""
     names = [name.decode("utf-8", "replace") for name in tokens[:, 0]]
     if len(set(names)) < len(names):
-        raise ArpaError("a 1-gram is there twice, or two are no different UTF-8")
+        raise ArpaError("a 1-gram is listed twice, or two differ only in invalid UTF-8")
     by_name = dict(zip(names, values, strict=True))
     for name in SPECIAL[1:]:
         if name not in by_name:
-            raise ArpaError(f"there is no 1-gram {name}")
+            raise ArpaError(f"the 1-gram {name} is missing")
     if "<unk>" not in by_name:
         by_name["<unk>"] = by_name.pop("<UNK>", np.array([_NO_PROBABILITY, 0.0]))
     vocabulary = SPECIAL + tuple(sorted(by_name.keys() - set(SPECIAL)))
@@ -144,7 +144,7 @@ def _with_special(tokens: np.ndarray, values: np.ndarray) -> tuple[tuple[str, ..
 
 
 def write(model: NgramModel) -> Iterator[str]:
-    """The lines of the ARPA file of a model, line ends included."""
+    """The lines of the ARPA file of a model, including line ends."""
     yield "\\data\\\n"
     for order, size in enumerate(model.sizes, 1):
         yield f"ngram {order}={size}\n"

@@ -1,7 +1,17 @@
-"""Text classifiers that `data_beam.train_quality` trains, and the rule that drops what one rates
-low."""
+"""Text classifiers trained by `data_beam.train_quality`, and the filter that drops documents with a
+low quality score.
+
+A classifier is an ordinal logistic regression: a weight per feature, and a threshold between each
+two neighbouring labels.
+
+    P(label > k | x) = sigmoid(w . x - threshold_k)
+    score(x) = lowest label + sum over k of P(label > k | x), the expected label
+
+Training is in `classifier_training`, so a worker that only scores does not import an optimiser."""
 
 import dataclasses
+
+import numpy as np
 
 from data_beam.base.characters import fold_width
 from data_beam.base.filter import Filter
@@ -9,7 +19,6 @@ from data_beam.base.records import Document, Dropped
 from data_beam.config import QualityConfig
 from data_beam.models.folder import Folder, description_path
 from data_beam.models.hashed_ngrams import HashedNgrams
-from data_beam.models.ordinal import OrdinalModel
 from maxlm.config.schema import ConfigError
 
 
@@ -18,9 +27,9 @@ class Task:
     """What a classifier is for.
 
     Attributes:
-      highest: labels go from 0 to this.
-      threshold: where its rule cuts unless told otherwise.
-      above: what texts with a score of at least the threshold are called.
+      highest: labels are 0 to this.
+      threshold: default score threshold of the report.
+      above: name of the texts with a score of at least the threshold.
     """
 
     name: str
@@ -38,8 +47,34 @@ TASKS = {task.name: task for task in (Task("quality", 5, 2.0, "kept"),
 _SHAPE = {"lowest": int, "features": int, "ngrams": int}
 
 
+@dataclasses.dataclass(frozen=True)
+class OrdinalModel:
+    """A trained ordinal logistic regression.
+
+    Attributes:
+      lowest: the lowest label.
+      weights: [features] float32.
+      thresholds: [labels - 1] float64, one between each two neighbouring labels.
+    """
+
+    lowest: int
+    weights: np.ndarray
+    thresholds: np.ndarray
+
+    def score(self, buckets: np.ndarray, values: np.ndarray) -> float:
+        """The expected label of one text, from the lowest to the highest label.
+
+        Args:
+          buckets: [n] int64.
+          values: [n] float32.
+        """
+        z = float(np.dot(self.weights[buckets].astype(np.float64), values))
+        # sigmoid(t) = (1 + tanh(t / 2)) / 2; tanh does not overflow
+        return self.lowest + float((0.5 + 0.5 * np.tanh((z - self.thresholds) / 2)).sum())
+
+
 class TextClassifier:
-    """A classifier from its folder.
+    """A trained classifier, loaded from its folder.
 
     Args:
       path: the folder.
@@ -47,7 +82,7 @@ class TextClassifier:
       field: the setting that names the folder, for messages.
 
     Raises:
-      ConfigError: no model there, a damaged one or one for another task.
+      ConfigError: the folder has no model, a damaged model, or a model for another task.
     """
 
     def __init__(self, path: str, task: str, field: str):
@@ -58,10 +93,10 @@ class TextClassifier:
             self._model = OrdinalModel(description["lowest"], arrays["weights"],
                                        arrays["thresholds"])
         except KeyError as error:
-            raise ConfigError(f"{field}: {path} has no array {error}; train again") from None
+            raise ConfigError(f"{field}: {path} has no array {error}; train it again") from None
         if self._model.weights.shape != (features,):
             raise ConfigError(f"{field}: {path} has {self._model.weights.shape} weights for "
-                              f"{features} features; train again")
+                              f"{features} features; train it again")
         self._ngrams = HashedNgrams(features, description["ngrams"])
 
     def __call__(self, text: str) -> float:

@@ -1,9 +1,9 @@
-"""A trained model on disk: arrays and other files, and model.json, which is written last.
+"""The folder of a trained model: arrays and other files, and model.json, which is written last.
 
     MODEL/model.npz     arrays
-    MODEL/model.json    kind, what it was made from, checksums of the other files
+    MODEL/model.json    kind, training inputs, checksums of the other files
 
-Everything is plain data: no file of a model is ever run or unpickled.
+All files are plain data; none is executed or unpickled.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ import numpy as np
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files, json_files
+from data_beam.sinks import output_folder
 from maxlm.config.schema import ConfigError
 
 DESCRIPTION = "model.json"
@@ -27,7 +28,7 @@ KENLM = "model.binary"
 ARPA = "model.arpa"
 REPORT = "report.json"
 FILES = (ARRAYS, PIECES, KENLM, ARPA, REPORT)
-"""All that a model may have beside its description."""
+"""The files that a model may have in addition to its description."""
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{32}")
 _SHAPE = {"kind": str, "inputs": dict, "files": {str: str}}
 
@@ -38,32 +39,31 @@ def description_path(folder: str) -> str:
 
 
 def finished(output: str, kind: str, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The description of the model of these inputs in a folder, None when there is none.
+    """The description of the model in a folder if it was trained from these inputs; None without a
+    model.
 
     Args:
       output: absolute path of the folder.
-      kind: what the model is.
-      inputs: what it is made from: JSON values by flag.
+      kind: kind of the model.
+      inputs: training inputs: JSON values by flag.
 
     Raises:
-      ConfigError: there is something else.
+      ConfigError: the folder has another model or files that this command did not write.
     """
-    path = FileSystems.join(output, DESCRIPTION)
-    if not FileSystems.exists(path):
+    def difference(found: Any) -> str | None:
+        if found["kind"] != kind:
+            return f"holds a {found['kind']}"
+        return output_folder.other_inputs(kind, inputs)(found)
+
+    description = output_folder.finished(
+        output, DESCRIPTION, lambda path: json_files.read(path, _SHAPE), difference)
+    if description is None:
         for name in FILES:
             path = FileSystems.join(output, name)
             if FileSystems.exists(path) and not _is_marked(output, kind):
-                raise ConfigError(f"--output: {path} is there without a {DESCRIPTION}, so it is of "
-                                  "something else; choose another --output or move it away")
+                raise ConfigError(f"--output: {path} has no {DESCRIPTION}, so this command did not "
+                                  "write it; choose another --output or move it away")
         return None
-    description = _description(path, "--output", {})
-    if description["kind"] != kind:
-        raise ConfigError(f"--output: {output} holds a {description['kind']}; choose another "
-                          "--output or remove it")
-    changed = [name for name, value in inputs.items() if description["inputs"].get(name) != value]
-    if changed:
-        raise ConfigError(f"--output: {output} holds a {kind} made with another "
-                          f"{', '.join(changed)}; choose another --output or remove it")
     for name, digest in description["files"].items():
         _checked(FileSystems.join(output, name), digest, "--output")
     return description
@@ -80,43 +80,42 @@ def _is_marked(output: str, kind: str) -> bool:
 
 def write(output: str, kind: str, inputs: Mapping[str, Any], arrays: Mapping[str, np.ndarray],
           description: Mapping[str, Any], others: Mapping[str, bytes]) -> dict[str, Any]:
-    """Writes a model; a run that stops on the way leaves no model, and the next one goes on.
+    """Writes a model. An interrupted run leaves no model.json; the next run overwrites its files.
 
     Args:
       output: existing folder.
       kind, inputs: as for `finished`.
-      arrays: of numbers; equal ones give equal bytes.
-      description: more entries of model.json.
-      others: more files by name.
+      arrays: numeric arrays by name; equal arrays give equal bytes.
+      description: further entries of model.json.
+      others: content of further files by name.
 
     Returns:
-      What model.json holds.
+      The content of model.json.
     """
     assert not any(array.dtype.hasobject for array in arrays.values()) and set(others) <= {*FILES}
     marker = _marker(output)
-    if _is_marked(output, kind):  # a run was stopped here
+    if _is_marked(output, kind):  # an earlier run was interrupted
         files.remove([entry.path for entry in files.match(output, "unfinished-*")
                       if _UNFINISHED.fullmatch(entry.path.rpartition("/")[2])])
-    files.write_atomically(marker, output, lambda handle: handle.write(f"{kind}\n".encode()))
+    files.write_atomically(marker, output, f"{kind}\n".encode())
     digests = {}
     for name, content in others.items():
         _, digests[name] = files.write_atomically(
-            FileSystems.join(output, name), output,
-            lambda handle, content=content: handle.write(content))
+            FileSystems.join(output, name), output, content)
     if arrays:
         _, digests[ARRAYS] = files.write_atomically(
             FileSystems.join(output, ARRAYS), output, lambda handle: _write_arrays(handle, arrays))
     whole = {"kind": kind, **description, "inputs": dict(inputs), "files": digests}
     text = json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
     files.write_atomically(FileSystems.join(output, DESCRIPTION), output,
-                           lambda handle: handle.write(text.encode("utf-8", "replace")))
+                           text.encode("utf-8", "replace"))
     files.remove([marker])
     return whole
 
 
 def _write_arrays(handle: Any, arrays: Mapping[str, np.ndarray]) -> None:
-    """What `np.savez` writes, to a handle that cannot be read. Members have the date 1980-01-01,
-    so the bytes depend on the arrays alone."""
+    """Writes the same format as `np.savez`, to a write-only handle. Members have the date
+    1980-01-01, so the bytes depend only on the arrays."""
     with zipfile.ZipFile(handle, "w") as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
@@ -124,16 +123,16 @@ def _write_arrays(handle: Any, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 class Folder:
-    """A model to be used.
+    """The folder of a model that is being loaded.
 
     Args:
       path: the folder, local or on any file system that Beam knows.
-      kind: what it must be.
+      kind: the expected kind.
       field: the setting that names it, for messages.
-      shape: what its description must have, in the words of `json_files.read`.
+      shape: required entries of its description, in the format of `json_files.read`.
 
     Raises:
-      ConfigError: no model there, a damaged one, or one of another kind.
+      ConfigError: the folder has no model, a damaged model, or a model of another kind.
     """
 
     def __init__(self, path: str, kind: str, field: str, shape: Mapping[str, Any]):
@@ -142,17 +141,17 @@ class Folder:
             raise ConfigError(f"{field}: must name a folder with a {kind}")
         file = FileSystems.join(path, DESCRIPTION)
         if not FileSystems.exists(file):
-            what = (f"holds no {DESCRIPTION}, so it is unfinished or no model"
+            what = (f"contains no {DESCRIPTION}, so it is unfinished or not a model"
                     if FileSystems.exists(path) else "does not exist")
             raise ConfigError(f"{field}: {path} {what}; it must be a folder with a {kind}")
         self.description = _description(file, field, {})
         found = self.description["kind"]
         if found != kind:
-            raise ConfigError(f"{field}: {path} holds a {found}, not a {kind}")
+            raise ConfigError(f"{field}: {path} contains a {found}, not a {kind}")
         _description(file, field, shape)
 
     def read(self, name: str) -> bytes:
-        """The content of one of its files, checked against its checksum."""
+        """The content of a file, verified by its checksum."""
         digest = self.description["files"].get(name)
         if digest is None:
             raise ConfigError(f"{self.field}: {self.path}/{DESCRIPTION} lists no file {name}")
@@ -165,7 +164,7 @@ class Folder:
             with np.load(io.BytesIO(data), allow_pickle=False) as loaded:
                 return {name: loaded[name] for name in loaded.files}
         except (ValueError, zipfile.BadZipFile) as error:
-            raise ConfigError(f"{self.field}: {self.path}/{ARRAYS} holds no plain arrays "
+            raise ConfigError(f"{self.field}: {self.path}/{ARRAYS} contains no plain arrays "
                               f"({error})") from None
 
 
@@ -173,8 +172,8 @@ def _description(path: str, field: str, shape: Mapping[str, Any]) -> dict[str, A
     try:
         return json_files.read(path, {**_SHAPE, **shape})
     except json_files.NotThisKind as error:
-        raise ConfigError(f"{field}: {path} is damaged or describes no model ({error}); remove the "
-                          "folder and train again") from None
+        raise ConfigError(f"{field}: {path} is damaged or does not describe a model ({error}); "
+                          "remove the folder and train again") from None
 
 
 def _checked(path: str, digest: str, field: str) -> bytes:
@@ -182,6 +181,6 @@ def _checked(path: str, digest: str, field: str) -> bytes:
         raise ConfigError(f"{field}: {path} is missing; remove the folder and train again")
     data = files.read_bytes(path)
     if hashlib.sha256(data).hexdigest() != digest:
-        raise ConfigError(f"{field}: {path} is damaged or not that of its {DESCRIPTION}; remove "
+        raise ConfigError(f"{field}: {path} does not match its checksum in {DESCRIPTION}; remove "
                           "the folder and train again")
     return data

@@ -1,9 +1,9 @@
 """Texts of any language as sparse vectors: hashed n-grams of characters or words.
 
-A Han or Kana character is a token, and so is a run of other letters and digits in lower case, any
-other visible character, and a line feed (menus have many). So the same n-grams are characters in
-Chinese and words in languages that write spaces. The hashing trick is that of Weinberger et al.
-2009 (arXiv 0902.2206), without its sign, as a linear model learns as well with 2**18 buckets.
+A token is a Han or Kana character, a run of other letters and digits (in lower case), any other
+visible character, or a line feed (frequent in menus). So n-grams are of characters in Chinese and
+of words in languages that use spaces. This is the hashing trick of Weinberger et al. 2009 (arXiv
+0902.2206) without its sign, which does not improve a linear model with 2**18 buckets.
 """
 
 import re
@@ -21,7 +21,7 @@ _MULTIPLIER, _SECOND_MULTIPLIER = map(np.uint64, MIX_MULTIPLIERS)
 
 
 class _TokenHashes(dict):
-    """Token -> its xxh3 hash, kept for the most part."""
+    """Cache: token -> its xxh3 hash."""
 
     def __missing__(self, token: str) -> int:
         if len(self) >= _CACHED:
@@ -36,7 +36,7 @@ class HashedNgrams:
 
     Args:
       features: number of buckets, a power of two.
-      longest: n-grams of 1 to so many tokens.
+      longest: number of tokens of the longest n-grams.
     """
 
     def __init__(self, features: int, longest: int):
@@ -52,7 +52,7 @@ class HashedNgrams:
         tokens = np.array([hashes[token] for token in _TOKENS.findall(text.lower())], np.uint64)
         grams, parts = tokens, [_mixed(tokens)]
         for n in range(2, self._longest + 1):
-            # The n-grams that begin at each token, from those one shorter; not symmetric.
+            # Hashes of the n-grams that begin at each token, from the (n - 1)-grams. Order matters.
             grams = grams[:-1] * _MULTIPLIER + tokens[n - 1:]
             parts.append(_mixed(grams))
         buckets, counts = np.unique(np.concatenate(parts) >> self._shift, return_counts=True)
@@ -62,5 +62,6 @@ class HashedNgrams:
 
 
 def _mixed(hashes: np.ndarray) -> np.ndarray:
-    """Hashes whose high bits depend on all bits. Half of `mix64`: trained models rest on it."""
+    """Hashes whose high bits depend on all input bits: half of `mix64`. Trained models depend on
+    it."""
     return (hashes ^ (hashes >> np.uint64(31))) * _SECOND_MULTIPLIER

@@ -1,13 +1,13 @@
 """Interpolated modified Kneser-Ney estimates of an n-gram model, in NumPy.
 
-Definitions of Chen and Goodman 1998 (TR-10-98, section 3 and equation 26) in the form of Heafield,
-Pouzyrevsky, Clark and Koehn 2013 ("Scalable Modified Kneser-Ney Language Model Estimation"), which
-KenLM's `lmplz` computes; the tests compare with its output.
+The definitions are those of Chen and Goodman 1998 (TR-10-98, section 3 and equation 26) in the form
+of Heafield, Pouzyrevsky, Clark and Koehn 2013 ("Scalable Modified Kneser-Ney Language Model
+Estimation"), as implemented by KenLM's `lmplz`. The tests compare with the output of `lmplz`.
 
-Ids of tokens: 0 is <unk>, 1 is <s>, 2 is </s>. An n-gram is known by its rank among those of its
-order, sorted by (rank of its first n - 1 tokens, last token). So each order is one sorted array of
-keys, and every sum over the extensions of a context or over the left extensions of an n-gram is one
-`bincount`.
+Token ids: 0 is <unk>, 1 is <s>, 2 is </s>. An n-gram is identified by its rank among the n-grams of
+its order, which are sorted by (rank of the first n - 1 tokens, last token). So each order is one
+sorted array of keys, and a sum over the extensions of a context, or over the left extensions of an
+n-gram, is one `bincount`.
 """
 
 import dataclasses
@@ -15,19 +15,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from data_beam.models.ngrams import BOS, EOS, UNK, NgramModel, begins_of
+from data_beam.models.backoff_model import BOS, EOS, UNK, NgramModel, begins_of
 
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
-"""What `lmplz --discount_fallback` takes where the closed form fails."""
+"""Discounts of `lmplz --discount_fallback`, used if the closed form gives no valid discounts."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """An n-gram model and what its estimation found.
+    """An n-gram model and its discounts.
 
     Attributes:
-      discounts: by order, those of adjusted counts 1, 2 and 3 or more.
-      fallback_orders: orders whose counts have no closed-form discounts (small or artificial text).
+      discounts: by order, the discounts of adjusted counts 1, 2 and 3 or more.
+      fallback_orders: orders with fallback discounts (small or artificial text).
     """
 
     model: NgramModel
@@ -51,39 +51,40 @@ class _Order:
 
 def _count(tokens: np.ndarray, vocabulary: int, order: int,
            progress: Callable[[str], None]) -> list[_Order]:
-    """Distinct n-grams inside sentences, of orders 1 to `order`."""
+    """The distinct n-grams within sentences, of orders 1 to `order`."""
     everything = np.arange(vocabulary, dtype=np.int64)
     empty = np.zeros(vocabulary, np.int64)
     orders = [_Order(empty, empty, everything, np.bincount(tokens, minlength=vocabulary))]
     ends = np.flatnonzero(tokens == EOS)
     lengths = np.diff(ends, prepend=-1)
-    room = np.repeat(ends, lengths) - np.arange(len(tokens))  # tokens that follow in the sentence
-    places = np.arange(len(tokens))
-    ranks = tokens.astype(np.int64)  # of the n-gram that begins at each place
+    room = np.repeat(ends, lengths) - np.arange(len(tokens))  # following tokens of the sentence
+    positions = np.arange(len(tokens))
+    ranks = tokens.astype(np.int64)  # of the n-gram that begins at each position
     for n in range(2, order + 1):
-        places = places[room[places] >= n - 1]
-        if not len(places):
+        positions = positions[room[positions] >= n - 1]
+        if not len(positions):
             none = np.zeros(0, np.int64)
             orders.append(_Order(none, none, none, none))
             continue
-        keys = ranks[places] * vocabulary + tokens[places + n - 1]
+        keys = ranks[positions] * vocabulary + tokens[positions + n - 1]
         by_key = np.argsort(keys)
         keys = keys[by_key]
         first = np.flatnonzero(np.diff(keys, prepend=-1))
         distinct = keys[first]
-        suffix = ranks[places[by_key[first]] + 1]
+        suffix = ranks[positions[by_key[first]] + 1]
         orders.append(_Order(distinct // vocabulary, suffix, distinct % vocabulary,
                              np.diff(first, append=len(keys))))
         steps = np.zeros(len(keys), np.int64)
         steps[first] = 1
         ranks = np.full(len(tokens), -1, np.int64)
-        ranks[places[by_key]] = np.cumsum(steps) - 1
+        ranks[positions[by_key]] = np.cumsum(steps) - 1
         progress(f"{len(distinct):,} {n}-grams")
     return orders
 
 
 def _adjusted(orders: Sequence[_Order]) -> list[np.ndarray]:
-    """Adjusted counts: of the highest order and after <s> occurrences, else left extensions."""
+    """Adjusted counts: occurrences for the highest order and for n-grams that begin with <s>,
+    otherwise the number of left extensions."""
     adjusted = []
     begins = orders[0].word == BOS
     for n, grams in enumerate(orders):
@@ -94,15 +95,15 @@ def _adjusted(orders: Sequence[_Order]) -> list[np.ndarray]:
             adjusted.append(np.where(begins, grams.count, left))
         else:
             adjusted.append(grams.count.copy())
-    adjusted[0][[UNK, BOS]] = 0  # nothing follows to <s>, and <unk> has only what is left over
+    adjusted[0][[UNK, BOS]] = 0  # <s> is never predicted; <unk> gets only leftover mass
     return adjusted
 
 
 def discounts_of(counts: np.ndarray) -> tuple[float, float, float] | None:
     """Discounts of adjusted counts 1, 2 and 3+ (Chen and Goodman, equation 26).
 
-    None where the closed form has no answer: no n-grams with a count of 1, 2 or 3, or a discount
-    outside [0, count].
+    None if the closed form gives no valid discounts: there is no n-gram with a count of 1, 2 or 3,
+    or a discount is outside [0, count].
     """
     n = np.bincount(np.minimum(counts, 5), minlength=6)[:5].astype(float)
     if not n[1:4].all():
@@ -116,16 +117,16 @@ def discounts_of(counts: np.ndarray) -> tuple[float, float, float] | None:
 
 def estimate(tokens: np.ndarray, vocabulary: Sequence[str], order: int, prune: Sequence[int],
              progress: Callable[[str], None] = lambda line: None) -> Estimate:
-    """A model of sentences.
+    """Estimates a model from sentences.
 
     Args:
-      tokens: [T] integers; each sentence is <s>, its tokens, </s>. About 180 bytes of memory a
-        token are needed.
+      tokens: [T] integers; each sentence is <s>, its tokens, </s>. The estimation needs about 180
+        bytes of memory per token.
       vocabulary: names by id, the three special ones first.
       order: length of the longest n-grams, 1 or more.
-      prune: by order, n-grams seen at most so often are left out of the model, as by
-        `lmplz --prune`; not decreasing, 0 for single tokens.
-      progress: told of each order.
+      prune: by order, n-grams that occur at most this often are left out of the model, as with
+        `lmplz --prune`. Not decreasing; 0 for order 1.
+      progress: called with a line after each order.
     """
     assert len(prune) == order and prune[0] == 0 and sorted(prune) == list(prune)
     size = len(vocabulary)
@@ -133,7 +134,7 @@ def estimate(tokens: np.ndarray, vocabulary: Sequence[str], order: int, prune: S
     adjusted = _adjusted(orders)
     discounts, fallback_orders = [], []
     probabilities, backoffs, kept = [], [], []
-    below = np.full(1, 1 / (size - 1))  # uniform over all but <s>
+    below = np.full(1, 1 / (size - 1))  # uniform over all tokens except <s>
     for n, (grams, counts, limit) in enumerate(zip(orders, adjusted, prune, strict=True), 1):
         found = discounts_of(counts)
         if found is None:
@@ -145,12 +146,12 @@ def estimate(tokens: np.ndarray, vocabulary: Sequence[str], order: int, prune: S
         kept.append(keep)
         contexts = 1 if n == 1 else len(orders[n - 2].word)
         total = np.bincount(grams.prefix, counts, contexts)
-        # What the n-grams of a context leave to the order below: discounts of those in the model
-        # and all of those that are not.
+        # Mass that a context leaves to the lower order: the discounts of its n-grams in the model
+        # and the whole counts of its pruned n-grams.
         left = np.bincount(grams.prefix, np.where(keep, discount, counts), contexts)
         with np.errstate(invalid="ignore"):
             gamma = np.where(total > 0, left / total, 1.0)
-        # Without any counts (no text at all) everything is uniform.
+        # Without any counts (an empty text) the distribution is uniform.
         share = np.divide(counts - discount, total[grams.prefix], out=np.zeros(len(counts)),
                           where=total[grams.prefix] > 0)
         below = share + gamma[grams.prefix] * below[grams.suffix]

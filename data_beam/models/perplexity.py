@@ -1,12 +1,11 @@
-"""Perplexity under an n-gram model of clean text, and the rule that cuts by it.
+"""Perplexity under an n-gram model of clean text, and the filter that uses it.
 
-The use of a perplexity filter, its sentence marks and the formula are those of CCNet (Wenzek et al.
-2020, arXiv 1911.00359): a line is a sentence, and
+The method follows CCNet (Wenzek et al. 2020, arXiv 1911.00359): each line is a sentence, and
 
-    perplexity = 10 ** (-sum(log10 p) / number of tokens, the </s> of each line included)
+    perplexity = 10 ** (-sum(log10 p) / number of tokens, including the </s> of each line)
 
-Cuts are percentiles of clean documents that the model has not seen, so that they mean the same in
-any corpus: at percentile 99 one clean document in a hundred is lost.
+Thresholds are percentiles of clean documents held out from training, so a threshold has the same
+meaning for every model: percentile 99 drops one clean document in a hundred.
 """
 
 import importlib
@@ -21,8 +20,8 @@ from data_beam.base.characters import fold_width
 from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
 from data_beam.config import PerplexityConfig, PerplexityModelConfig
+from data_beam.models.backoff_model import NgramModel
 from data_beam.models.folder import KENLM, PIECES, Folder, description_path
-from data_beam.models.ngrams import NgramModel
 from data_beam.models.units import UNITS, Tokens, token_names
 from maxlm.config.schema import ConfigError
 
@@ -35,11 +34,12 @@ _QUOTED_TOKENS = 5
 _QUOTED_CHARACTERS = 80
 
 Score = Callable[[str], tuple[float, int]]
-"""Text -> sum of the base-10 log-probabilities of its tokens, number of tokens with each </s>."""
+"""Text -> sum of the base-10 log-probabilities of its tokens, number of tokens including each
+</s>."""
 
 
 def ngram_score(model: NgramModel, tokens: Tokens) -> Score:
-    """Scores by the model's own arrays."""
+    """A scoring function for a model stored as arrays."""
 
     def score(text: str) -> tuple[float, int]:
         ids = tokens(text)
@@ -52,7 +52,7 @@ def ngram_score(model: NgramModel, tokens: Tokens) -> Score:
 
 
 def kenlm_score(model: Any, unit: str, pieces: bytes) -> Score:
-    """Scores by the `kenlm` module, for models in KenLM's binary formats."""
+    """A scoring function that uses the `kenlm` module, for models in KenLM's binary formats."""
     names = token_names(unit, pieces)
 
     def score(text: str) -> tuple[float, int]:
@@ -66,7 +66,7 @@ def kenlm_score(model: Any, unit: str, pieces: bytes) -> Score:
 
 
 def open_kenlm(path: str, field: str) -> Any:
-    """A model in one of KenLM's binary formats.
+    """Opens a model in one of KenLM's binary formats.
 
     Raises:
       ConfigError: the module is not installed, the file is not local or not a model.
@@ -74,28 +74,28 @@ def open_kenlm(path: str, field: str) -> Any:
     try:
         kenlm: Any = importlib.import_module("kenlm")
     except ImportError:
-        raise ConfigError(f"{field}: {path} is a binary model of KenLM, which only the kenlm "
-                          "module reads; pip install kenlm (LGPL, needs a C++ compiler), or give "
-                          "the ARPA file it was made from") from None
+        raise ConfigError(f"{field}: {path} is a binary KenLM model, which only the kenlm module "
+                          "can read; pip install kenlm (LGPL, needs a C++ compiler), or give the "
+                          "ARPA file of the model") from None
     if not files.is_local(path):
-        raise ConfigError(f"{field}: {path} is a binary model of KenLM, which can only be read "
-                          "from a local disk")
+        raise ConfigError(f"{field}: {path} is a binary KenLM model, which can only be read from a "
+                          "local disk")
     try:
         return kenlm.Model(path)
     except OSError as error:
-        raise ConfigError(f"{field}: {path} is no model that kenlm reads "
+        raise ConfigError(f"{field}: {path} is not a model that kenlm can read "
                           f"({' '.join(str(error).split())[:200]})") from None
 
 
 def perplexity(score: Score, text: str) -> float | None:
-    """The perplexity of a text, None where it has no token."""
+    """The perplexity of a text; None if the text has no tokens."""
     total, count = score(text)
-    # The exponent is bounded for models that give a token no probability to speak of.
+    # The exponent is bounded in case a model gives a token almost no probability.
     return 10 ** min(-total / count, 300.0) if count else None
 
 
 def to_arrays(model: NgramModel) -> dict[str, np.ndarray]:
-    """What `from_arrays` reads."""
+    """The arrays of a model by name, for `from_arrays`."""
     arrays = {"vocabulary": np.frombuffer(
         "\n".join(model.vocabulary).encode("utf-8", "surrogatepass"), np.uint8)}
     for name in ("begins", "words", "log_probabilities", "log_backoffs"):
@@ -105,7 +105,8 @@ def to_arrays(model: NgramModel) -> dict[str, np.ndarray]:
 
 
 def from_arrays(arrays: dict[str, np.ndarray], order: int) -> NgramModel:
-    """Raises KeyError for arrays that are missing and ValueError for those that do not fit."""
+    """A model from its arrays. Raises KeyError for a missing array and ValueError for wrong
+    lengths."""
     vocabulary = arrays["vocabulary"].tobytes().decode("utf-8", "surrogatepass").split("\n")
 
     def all_of(name: str, count: int) -> tuple[np.ndarray, ...]:
@@ -123,10 +124,10 @@ def from_arrays(arrays: dict[str, np.ndarray], order: int) -> NgramModel:
 
 
 class PerplexityModel:
-    """A model that `data_beam.train_perplexity` wrote.
+    """A model written by `data_beam.train_perplexity`.
 
     Attributes:
-      language: that of its clean text.
+      language: language of its clean text.
       percentiles: perplexity of clean held-out documents by percentile, 1 to 99.
 
     Args:
@@ -134,7 +135,7 @@ class PerplexityModel:
       field: the setting that names it, for messages.
 
     Raises:
-      ConfigError: no model there, a damaged one or one of another kind.
+      ConfigError: the folder has no model, a damaged model, or a model of another kind.
     """
 
     def __init__(self, path: str, field: str):
@@ -155,7 +156,7 @@ class PerplexityModel:
         except (KeyError, ValueError) as error:
             if isinstance(error, ConfigError):
                 raise
-            raise ConfigError(f"{field}: {path} is damaged or no {KIND} ({error}); remove the "
+            raise ConfigError(f"{field}: {path} is damaged or not a {KIND} ({error}); remove the "
                               "folder and train again") from None
 
     def perplexity(self, text: str) -> float | None:
@@ -163,9 +164,9 @@ class PerplexityModel:
         return perplexity(self.score, text)
 
     def unlikeliest_line(self, text: str) -> str:
-        """The line of 5 tokens and more with the highest perplexity, cut for quoting, or "".
+        """The line with the highest perplexity, shortened for quoting; "" if there is none.
 
-        Only the first 200 lines are looked at.
+        Considers lines of 5 tokens or more among the first 200 lines.
         """
         worst, quoted = 0.0, ""
         for line in text.split("\n", _QUOTED_LINES)[:_QUOTED_LINES]:
@@ -240,6 +241,6 @@ class PerplexityFilter(Filter):
 
 
 def percentile_cuts(values: Sequence[float]) -> dict[str, float]:
-    """Percentiles 1 to 99 by linear interpolation, as in model.json."""
+    """Percentiles 1 to 99 by linear interpolation, as stored in model.json."""
     cuts = np.percentile(np.array(values, np.float64), PERCENTILES)
     return {str(p): round(float(cut), 4) for p, cut in zip(PERCENTILES, cuts, strict=True)}

@@ -1,23 +1,23 @@
-"""Toxicity from a classifier and from keywords, and the rule that drops what has too much of it.
+"""Toxicity from a classifier and from keywords, and the filter that drops toxic documents.
 
     toxicity = max(probability by the classifier,
                    min(1, share of visible characters in keywords / keyword_saturation))
 
-Each alone is enough, as they find different things: the classifier what it was shown, the keywords
-what they name. One keyword in a page is no advertisement, so their share counts and not their being
-there. The second rule, a share of lines with a keyword of at most a half, is that of ChineseWebText
-(Chen et al. 2023, arXiv 2311.01149: sensitive words per line at most 0.5), with lines counted once
-and from 3 lines on.
+The maximum is used because the two find different documents: the classifier recognises text like
+its training examples, the keywords recognise listed terms. The share of keywords counts, because a
+single keyword does not make a page an advertisement. In addition a document is dropped if too many
+of its lines contain a keyword, as in ChineseWebText (Chen et al. 2023, arXiv 2311.01149: at most
+0.5 sensitive words per line). Here each line counts once, and the document must have at least 3
+lines.
 """
 
 from data_beam.base.characters import fold_width
 from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
 from data_beam.config import SafetyConfig
-from data_beam.models import default_keywords
 from data_beam.models.classifier import TextClassifier
 from data_beam.models.folder import description_path
-from data_beam.models.keywords import Keywords, read_list
+from data_beam.models.keywords import DEFAULT_EN, DEFAULT_ZH, Keywords, read_list
 
 _MIN_LINES = 3
 _BEFORE, _QUOTED = 20, 80
@@ -50,7 +50,7 @@ class SafetyFilter(Filter):
         self._has_keywords = bool(config.default_keywords or config.keywords)
         entries: dict[str, list[str]] = {"*": []}
         if config.default_keywords:
-            entries["*"] += [*default_keywords.ZH, *default_keywords.EN]
+            entries["*"] += [*DEFAULT_ZH, *DEFAULT_EN]
         for i, given in enumerate(config.keywords):
             entries.setdefault(given.language, []).extend(
                 read_list(given.file, f"config.safety.keywords[{i}].file"))
@@ -93,7 +93,7 @@ def _visible(text: str) -> int:
 
 
 def _lines(text: str, found: list[tuple[int, int]]) -> tuple[int, int]:
-    """Lines with text, and those in which a keyword begins."""
+    """Number of lines with text, and number of lines in which a keyword begins."""
     starts = [start for start, _ in found]
     lines = with_keyword = at = passed = 0
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""Clean documents to train a model on, and others to measure it on."""
+"""Samples of clean documents for training and for held-out evaluation."""
 
 import dataclasses
 import heapq
@@ -13,12 +13,12 @@ from maxlm.config.schema import ConfigError
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Texts in the order of the hashes of their documents.
+    """Training and held-out texts, in the order of the hashes of their documents.
 
     Attributes:
-      train: to learn from.
-      held_out: documents chosen by another hash, never learned from.
-      documents: how many there were.
+      train: training texts.
+      held_out: texts not used for training, chosen by another hash.
+      documents: number of documents in the input.
     """
 
     train: list[str]
@@ -27,7 +27,7 @@ class Sample:
 
 
 class _Smallest:
-    """Texts with the smallest hashes, together not much larger than a number of bytes."""
+    """The texts with the smallest hashes, up to a total number of bytes."""
 
     def __init__(self, limit: int):
         self._limit, self._total = limit, 0
@@ -48,28 +48,28 @@ class _Smallest:
 
 
 def take(documents: Iterable[tuple[str, str]], sample_bytes: int, held_out: float) -> Sample:
-    """A sample that depends on the set of documents alone.
+    """A sample that depends only on the set of documents, not on their order.
 
     Args:
-      documents: (key, text); keys differ.
-      sample_bytes: UTF-8 of the texts to learn from; the one that passes it is the last.
-      held_out: share of the documents kept back; of these at most this share of `sample_bytes` is
-        used.
+      documents: (key, text); keys are unique.
+      sample_bytes: UTF-8 bytes of training texts; the text that exceeds the limit is the last one.
+      held_out: share of the documents that are held out, and the share of `sample_bytes` that
+        they may have.
     """
-    train, kept_back = _Smallest(sample_bytes), _Smallest(max(1, int(sample_bytes * held_out)))
+    train, held_out_texts = _Smallest(sample_bytes), _Smallest(max(1, int(sample_bytes * held_out)))
     count = 0
     for key, text in documents:
         count += 1
         is_held_out = xxhash.xxh3_64_intdigest(key.encode(), seed=1) < held_out * 2**64
-        (kept_back if is_held_out else train).offer(key, text)
-    return Sample(train.texts(), kept_back.texts(), count)
+        (held_out_texts if is_held_out else train).offer(key, text)
+    return Sample(train.texts(), held_out_texts.texts(), count)
 
 
 def corpus_documents(corpus: CorpusFiles, language: str) -> Iterator[tuple[str, str]]:
-    """Id and text of the documents for training in one language.
+    """Id and text of the training documents in one language.
 
     Raises:
-      ConfigError: there are none; the message names the languages that are there.
+      ConfigError: there are none; the message lists the languages of the corpus.
     """
     others: set[str] = set()
     found = False
@@ -85,15 +85,15 @@ def corpus_documents(corpus: CorpusFiles, language: str) -> Iterator[tuple[str, 
     if not found:
         names = ", ".join(sorted(others)) or "none"
         raise ConfigError(f"--language: the corpus has no training documents in {language!r}; "
-                          f"languages there: {names}")
+                          f"its languages: {names}")
 
 
 def text_documents(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Key and text of the documents in text files (gzip, zstd or bzip2 by content): parts between
-    empty lines.
+    """Key and text of the documents in text files, which are separated by empty lines. Compression
+    (gzip, zstd or bzip2) is detected by content.
 
     Raises:
-      ConfigError: a file is damaged or no UTF-8.
+      ConfigError: a file is damaged or not UTF-8.
     """
     for number, path in enumerate(paths):
         try:
@@ -101,7 +101,7 @@ def text_documents(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
         except streams.DamagedFile as error:
             raise ConfigError(f"--text: {path} is damaged ({error})") from None
         except UnicodeDecodeError as error:
-            raise ConfigError(f"--text: {path} is no UTF-8 ({error})") from None
+            raise ConfigError(f"--text: {path} is not UTF-8 ({error})") from None
         lines: list[str] = []
         parts = 0
         for line in [*text.splitlines(), ""]:

@@ -1,7 +1,7 @@
-"""What the n-grams of a perplexity model are made of: characters, words or SentencePiece pieces.
+"""The token units of perplexity models: characters, words or SentencePiece pieces.
 
-Each line of a text is a sentence. All three units leave whitespace out, so that the layout of a
-text does not count, and change no letter but that `word` takes lower case.
+Each line of a text is a sentence. All units omit whitespace, so the layout of a text has no effect.
+Only `word` changes letters: it converts them to lower case.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import sentencepiece
 
-from data_beam.models.ngrams import BOS, EOS, SPECIAL, UNK
+from data_beam.models.backoff_model import BOS, EOS, SPECIAL, UNK
 
 UNITS = ("character", "word", "piece")
 _WORDS = re.compile(r"\w+|[^\w\s]|\n")
@@ -20,14 +20,14 @@ _SKIPPED = -1
 
 
 class Tokens:
-    """Text -> ids for one vocabulary: [T] int64, each sentence as <s>, its tokens, </s>.
+    """Converts a text to token ids: [T] int64, each sentence as <s>, its tokens, </s>.
 
-    Lines without a token are no sentences; a text without any gives an empty array. Any string is
-    taken, lone surrogates too.
+    Lines without tokens are skipped; a text without tokens gives an empty array. Every string is
+    accepted, including lone surrogates.
 
     Args:
       unit: one of `UNITS`.
-      vocabulary: names by id, `ngrams.SPECIAL` first.
+      vocabulary: names by id, starting with `backoff_model.SPECIAL`.
       pieces: the bytes of a SentencePiece model, for unit `piece`.
     """
 
@@ -70,18 +70,18 @@ class Tokens:
 
 
 def with_sentence_marks(ids: np.ndarray) -> np.ndarray:
-    """Ids with </s> between lines (runs of them, and ends without) -> <s> ... </s>, <s> ... </s>.
+    """Adds <s> and missing </s> to ids in which </s> separates lines, and removes empty lines.
     """
     ids = np.concatenate([ids, [EOS]])
     after = np.concatenate([[EOS], ids[:-1]])
-    keep = (ids != EOS) | (after != EOS)  # the end of an empty line is none
+    keep = (ids != EOS) | (after != EOS)  # skip the ends of empty lines
     ids, after = ids[keep], after[keep]
-    # Where the token before was an end, the sentence begins.
+    # A sentence begins after each end.
     return np.insert(ids, np.flatnonzero(after == EOS), BOS) if len(ids) else ids
 
 
 def vocabulary_of(unit: str, texts: Iterable[str], pieces: bytes = b"") -> tuple[str, ...]:
-    """The special tokens, then the tokens of the texts in the order of their code points."""
+    """The special tokens, then the tokens of the texts sorted by code points."""
     if unit == "character":
         seen = np.zeros(_CODE_POINTS, bool)
         for text in texts:
@@ -108,7 +108,7 @@ def _code_points(text: str) -> np.ndarray:
 
 
 def _lines(text: str) -> list[str]:
-    # SentencePiece takes no lone surrogates.
+    # SentencePiece does not accept lone surrogates.
     return text.encode("utf-8", "replace").decode("utf-8").split("\n")
 
 
@@ -133,7 +133,7 @@ def _piece_names(encoder: sentencepiece.SentencePieceProcessor) -> list[str]:
 
 
 def token_names(unit: str, pieces: bytes = b"") -> Callable[[str], list[list[str]]]:
-    """A function from a text to the tokens of each line that has any, by name."""
+    """A function from a text to the names of the tokens of each non-empty line."""
     if unit == "piece":
         encoder = _piece_encoder(pieces)
 

@@ -1,1 +1,1 @@
-"""Personal data in texts: recognisers, and the rule that replaces what they find."""
+"""Personal data in texts: recognisers, and the filter that replaces the items they find."""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from data_beam.privacy.checksums import luhn
 from data_beam.privacy.spans import Span
 
 _BARE = re.compile(r"(?<![0-9A-Za-z_])(?<![0-9][.\-])[2-9][0-9]{12,18}(?![0-9A-Za-z_])"
@@ -16,9 +15,9 @@ _GROUPED = re.compile(
     r"(?![0-9A-Za-z_])(?!-[0-9])(?! [0-9]{4}(?![0-9]))(?!\.[0-9])")
 _SEPARATOR = re.compile("[ -]")
 _WORDS = re.compile(r"card|visa|卡", re.IGNORECASE)
-_REACH = 20
+_CONTEXT_CHARACTERS = 20
 
-# Issuer ranges (first digits) with the lengths of their numbers.
+# Issuer ranges (lowest and highest first digits) and the lengths of their numbers.
 _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("4", "4", (13, 16, 19)),  # Visa
     ("51", "55", (16,)), ("2221", "2720", (16,)),  # Mastercard
@@ -33,9 +32,28 @@ _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("6761", "6763", (16, 18, 19)),  # Maestro
 )
 
+_DIGIT_SUMS_OF_DOUBLES = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
+"""By digit d: the sum of the digits of 2 d."""
+
+
+def luhn(digits: str) -> bool:
+    """Whether the last digit is the check digit of the others (ISO/IEC 7812-1, annex B).
+
+    Every second digit from the right is doubled and replaced by the sum of its digits. The total
+    must be a multiple of 10.
+
+    Args:
+      digits: ASCII digits, at least one.
+    """
+    total = 0
+    for position, digit in enumerate(reversed(digits)):
+        value = ord(digit) - 48
+        total += _DIGIT_SUMS_OF_DOUBLES[value] if position % 2 else value
+    return total % 10 == 0
+
 
 def is_card(digits: str) -> bool:
-    """Whether digits have an issuer's range, one of its lengths, and the Luhn check digit.
+    """Whether a number has an issuer's prefix, one of the issuer's lengths, and a valid Luhn digit.
 
     Args:
       digits: ASCII digits without separators.
@@ -46,18 +64,18 @@ def is_card(digits: str) -> bool:
 
 
 def cards(text: str, start: int, stop: int) -> Iterator[Span]:
-    """Bank cards in a window: 13 to 19 digits, in a row or in the groups printed on cards.
+    """Bank card numbers in a window: 13 to 19 digits, ungrouped or in the groups printed on cards.
 
-    Numbers of 13 digits, which Visa gave out long ago and article codes have too, need a word such
-    as `card` or 卡 within 20 characters before.
+    A number of 13 digits (an old Visa card, but also an article code) counts only if a word such
+    as `card` or 卡 occurs within the 20 characters before it.
 
     Args:
-      text: from `to_ascii`.
-      start, stop: a window of `number_windows`.
+      text: output of `to_ascii`.
+      start, stop: a window from `number_windows`.
     """
     for pattern in (_BARE, _GROUPED):
         for match in pattern.finditer(text, start, stop):
             digits = _SEPARATOR.sub("", match[0])
-            before = text[max(0, match.start() - _REACH):match.start()]
+            before = text[max(0, match.start() - _CONTEXT_CHARACTERS):match.start()]
             if is_card(digits) and (len(digits) > 13 or _WORDS.search(before)):
                 yield Span(*match.span(), "card")

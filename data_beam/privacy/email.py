@@ -1,4 +1,4 @@
-"""E-mail addresses, between Han characters and in full-width forms too, and `a [at] b.org`."""
+"""E-mail addresses, also between Han characters, in full-width forms, and as `a [at] b.org`."""
 
 import re
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ _MAX_LOCAL = 64
 _DOMAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.\-]{1,252}")
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?\Z")
 _LAST_LABEL = re.compile(r"(xn--[A-Za-z0-9\-]{2,59}|[A-Za-z]{2,18}(?!--))(?:-.*)?\Z")
-# A domain with letters other than ASCII (RFC 5890), under a top-level domain that registers such.
+# A domain with non-ASCII letters (RFC 5890), under a top-level domain that registers such names.
 _INTERNATIONAL = re.compile(
     r"(?=[A-Za-z0-9.\-]{0,200}[^\W\x00-\x7f])(?:[^\W_](?:[^\W_]|-){0,62}\.){1,4}?"
     r"(?:(?:com|org|net|cn|hk|tw|jp|kr|de|at|ch|fr|se|es|pl|eu)(?![A-Za-z0-9_(\-])(?!\.(?:cn|hk|tw)(?![A-Za-z0-9]))"
     r"|中国|中國|公司|网络|網絡|香港|台湾|台灣|在线|中文网|集团)", re.IGNORECASE)
 
-# Country codes have two letters, all of them. Of the others those in wide use, so that file names
-# and attributes (`a@x.png`, `x@self.weight`) are no addresses.
+# Every two-letter label counts as a country code. Of the longer ones only those in wide use are
+# listed, so that file names and attributes (`a@x.png`, `x@self.weight`) do not count as addresses.
 _TOP_LEVEL = frozenset((
     "com", "org", "net", "edu", "gov", "mil", "int", "info", "biz", "name", "pro", "mobi", "asia",
     "cat", "coop", "jobs", "tel", "travel", "post", "app", "dev", "xyz", "top", "vip", "shop",
@@ -29,7 +29,7 @@ _TOP_LEVEL = frozenset((
     "invalid"))
 _COMMON = frozenset(("com", "org", "net", "edu", "gov", "cn"))
 
-# What stands for the @ when it is meant to be read by people only.
+# Replacements for the @ that hide an address from programs.
 _BRACKETED_AT = re.compile(r"[\[({<] ?(?:at|AT|At) ?[\])}>]")
 _SPELLED = re.compile(
     r" ?([A-Za-z0-9\-]{1,63}(?:(?:\.| ?[\[({<] ?(?:dot|DOT|Dot) ?[\])}>] ?| (?:dot|DOT) )"
@@ -37,12 +37,12 @@ _SPELLED = re.compile(
 _DOT = re.compile(r" ?[\[({<]? ?(?:dot|DOT|Dot) ?[\])}>]? ?")
 _WORD_DOT = re.compile(r" (?:at|AT) ([A-Za-z0-9\-]{1,63}(?: (?:dot|DOT) [A-Za-z0-9\-]{1,63}){1,5})")
 
-_NOBODY = frozenset(("git", "svn", "hg"))
-"""Accounts of version control: `git@github.com:a/b.git` is the place of a repository."""
+_VERSION_CONTROL_ACCOUNTS = frozenset(("git", "svn", "hg"))
+"""Not people: `git@github.com:a/b.git` is the location of a repository."""
 
 
 def _local_start(text: str, end: int) -> int | None:
-    """Where the local part that ends at `end` starts."""
+    """Start of the local part that ends at `end`, or None if there is no valid one."""
     start = end
     while start and text[start - 1] in _LOCAL:
         start -= 1
@@ -53,13 +53,13 @@ def _local_start(text: str, end: int) -> int | None:
         start = dots + 2
     while start < end and text[start] in ".-%+":
         start += 1
-    if start == end or text[end - 1] == "." or text[start:end] in _NOBODY:
+    if start == end or text[end - 1] == "." or text[start:end] in _VERSION_CONTROL_ACCOUNTS:
         return None
     return start
 
 
 def _domain_end(text: str, start: int) -> int | None:
-    """Where the domain that starts at `start` ends: its longest part with a top-level domain."""
+    """End of the longest valid domain that starts at `start`, or None."""
     end = _ascii_domain_end(text, start)
     if end is None and (match := _INTERNATIONAL.match(text, start)):
         return match.end()
@@ -76,7 +76,7 @@ def _ascii_domain_end(text: str, start: int) -> int | None:
         last = _LAST_LABEL.match(labels[count])
         if last and _is_top_level(last[1]) and all(map(_LABEL.match, labels[:count])):
             stop = end - len(labels[count]) + len(last[1])
-            # `x@self.to(device)` is Python.
+            # `x@self.to(device)` is Python code.
             if text[stop:stop + 1] == "(" and last[1].lower() not in _COMMON:
                 return None
             return None if text[stop:stop + 1] == "_" else stop
@@ -89,12 +89,12 @@ def _is_top_level(label: str) -> bool:
 
 
 def emails(text: str) -> Iterator[Span]:
-    """Addresses `local@domain` with a local part of 1 to 64 characters and a top-level domain in
-    use, internationalised ones (`li@例子.com`) too; `local [at] domain`, brackets of any kind;
-    `local at domain dot com`.
+    """E-mail addresses in a text: `local@domain` with a local part of 1 to 64 characters and a
+    known top-level domain, also with an internationalised domain (`li@例子.com`); `local [at]
+    domain` with any kind of brackets; `local at domain dot com`.
 
     Args:
-      text: from `to_ascii`.
+      text: output of `to_ascii`.
     """
     at = text.find("@")
     while at >= 0:

@@ -1,4 +1,4 @@
-"""Personal data becomes typed placeholders, or the reason to drop a document."""
+"""The privacy filter: replaces personal data by placeholders, or drops the document."""
 
 import collections
 import string
@@ -21,21 +21,22 @@ PLACEHOLDERS = {
     "resident_id": "[ID]", "card": "[CARD]", "email": "[EMAIL]", "ip": "[IP]", "phone": "[PHONE]",
     "ssn": "[ID]", "passport": "[PASSPORT]", "plate": "[PLATE]", "name": "[NAME]",
 }
-"""Kinds in the order in which equally long finds win: what has a check digit comes first."""
+"""Kinds in the order of priority among equally long spans: kinds with a check digit come first."""
 _PRIORITY = {kind: rank for rank, kind in enumerate(PLACEHOLDERS)}
 
 _PROBE = "Ada Lovelace wrote to 张伟 in London."
 _EXCERPT = 80
 _PIECE = 5
-"""Characters of an item that may not be seen: the last four of a card are on every receipt."""
-_SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+"""The fewest consecutive characters of an item that are masked in a quote. Fewer may be shown, like
+the last four digits of a card on a receipt."""
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 def find(text: str, private_addresses: bool = False) -> list[Span]:
-    """Personal data in a text by all recognisers but names, without overlaps, in order."""
+    """Spans found by all recognisers except the one for names, without overlaps, in text order."""
     readable = to_ascii(text)
 
-    def every() -> Iterator[Span]:
+    def candidates() -> Iterator[Span]:
         if "@" in readable or "at" in readable or "AT" in readable:
             yield from emails(readable)
         for start, stop in number_windows(readable):
@@ -48,7 +49,7 @@ def find(text: str, private_addresses: bool = False) -> list[Span]:
         yield from passports(readable)
         yield from plates(readable)
 
-    return without_overlaps(every(), _PRIORITY)
+    return without_overlaps(candidates(), _PRIORITY)
 
 
 def _replace(text: str, spans: list[Span]) -> str:
@@ -116,10 +117,11 @@ class PrivacyFilter(Filter):
 
     def _redact(self, text: str, names: list[Span]
                 ) -> tuple[str, collections.Counter[str], list[Span]]:
-        """The text with placeholders, what was replaced, and what stays in it by choice."""
+        """The text with placeholders, the number of items replaced by kind, and the spans kept by
+        choice."""
         replaced: collections.Counter[str] = collections.Counter()
         while True:
-            # What stood beside a find may become one itself, so until nothing new turns up.
+            # A replacement may turn the text beside it into a match, so repeat.
             spans = find(text, self._config.private_addresses)
             if names:
                 spans, names = without_overlaps([*spans, *names], _PRIORITY), []
@@ -130,24 +132,31 @@ class PrivacyFilter(Filter):
             text = _replace(text, new)
 
     def masked(self, text: str) -> str:
-        """The text as it may be seen in a report: with placeholders, but for names."""
+        """The text as it may appear in a report: with placeholders for everything except names."""
         return self._redact(text, [])[0]
 
     def masked_quote(self, quote: str, text: str) -> str:
-        """What is said of a text, as it may be seen: quotes may end within an item, and its pieces
-        of `_PIECE` characters and more are masked too."""
+        """The detail of an outcome as it may appear in a report.
+
+        A quote may be cut inside an item, so parts of items of `_PIECE` characters or more are
+        masked too.
+
+        Args:
+          quote: the detail, which may quote the text.
+          text: the whole text.
+        """
         if not any(mark in quote for mark in "'\":"):
-            return self.masked(quote)  # measures alone: nothing of the text
+            return self.masked(quote)  # only numbers, no quoted text
         kinds = {}
         for span in find(text, self._config.private_addresses):
             if self._actions[span.kind] != "keep":
                 item = _comparable(" ".join(text[span.start:span.end].split()))
                 for i in range(len(item) - _PIECE + 1):
                     kinds[item[i:i + _PIECE]] = span.kind
-        said, pieces = _comparable(quote), list[Span]()
-        for i in range(len(said) - _PIECE + 1):
-            kind = kinds.get(said[i:i + _PIECE])
-            if kind and pieces and i <= pieces[-1].end:  # of one item or of neighbours
+        normalised, pieces = _comparable(quote), list[Span]()
+        for i in range(len(normalised) - _PIECE + 1):
+            kind = kinds.get(normalised[i:i + _PIECE])
+            if kind and pieces and i <= pieces[-1].end:  # the same or an adjacent item
                 pieces[-1] = Span(pieces[-1].start, i + _PIECE, pieces[-1].kind)
             elif kind:
                 pieces.append(Span(i, i + _PIECE, kind))
@@ -173,12 +182,12 @@ class PrivacyFilter(Filter):
 
 
 def _comparable(text: str) -> str:
-    """The text with ASCII letters, digits and spaces, small; every position stays."""
-    return to_ascii(text).translate(_SMALL)
+    """The text in ASCII and lower case. Positions do not change."""
+    return to_ascii(text).translate(_LOWER)
 
 
 def _excerpt(text: str, kind: str) -> str:
-    """A line around the first placeholder of a kind; the data itself is in no report."""
+    """The text around the first placeholder of a kind; personal data does not appear in it."""
     place = text.find(PLACEHOLDERS[kind])
     start = max(0, place - _EXCERPT // 2)
     return " ".join(text[start:start + _EXCERPT].split())

@@ -1,10 +1,9 @@
-"""Numbers that a state gives to a person or a car."""
+"""Identity numbers, passport numbers and licence plates."""
 
 import datetime
 import re
 from collections.abc import Iterator
 
-from data_beam.privacy.checksums import mod11_2
 from data_beam.privacy.spans import Span
 
 _RESIDENT = re.compile(
@@ -17,7 +16,9 @@ _OLD_CONTEXT = re.compile(r"身份证|身份號|公民身份")
 _PROVINCES = frozenset(map(str, (
     11, 12, 13, 14, 15, 21, 22, 23, 31, 32, 33, 34, 35, 36, 37, 41, 42, 43, 44, 45, 46,
     50, 51, 52, 53, 54, 61, 62, 63, 64, 65, 71, 81, 82, 83)))
-_LAST_YEAR = 2049  # a fixed year: the answer must not depend on the day of the run
+_WEIGHTS = tuple(2**(17 - i) % 11 for i in range(17))
+_CHECK_CHARACTERS = "10X98765432"
+_LAST_YEAR = 2049  # fixed, so that the result does not depend on the date of the run
 
 _SSN = re.compile(r"(?<![0-9A-Za-z_])(?<![0-9][.\-])([0-9]{3})([ \-])([0-9]{2})\2([0-9]{4})"
                   r"(?![0-9A-Za-z_])(?![.\-][0-9])")
@@ -28,8 +29,8 @@ _SSN_CONTEXT = re.compile(r"ssn|social security", re.IGNORECASE)
 _PASSPORT_WORD = re.compile(r"(?i:passport)|护照|護照")
 _PASSPORT = re.compile(r"(?<![0-9A-Za-z])(?:[A-Z]{1,2}[0-9]{6,8}|[0-9]{9})(?![0-9A-Za-z])")
 _PASSPORT_REACH = 40
-# Permits to travel between the mainland, Hong Kong, Macau and Taiwan, old forms and new. That of
-# Hong Kong's and Macau's residents may have the two digits of its issue at the end.
+# Permits to travel between the mainland, Hong Kong, Macau and Taiwan, in old and new forms. The
+# permit of Hong Kong and Macau residents may end with two digits for the issue number.
 _PERMIT_WORD = re.compile(r"通行[证證]|回[乡鄉][证證]|台胞[证證]|臺胞[證证]|(?i:travel permit)")
 _PERMIT = re.compile(r"(?<![0-9A-Za-z])(?:[CWTL][0-9]{8}|C[A-Z][0-9]{7}|[HM][0-9]{8}(?:[0-9]{2})?)"
                      r"(?![0-9A-Za-z])")
@@ -37,13 +38,27 @@ _PERMIT = re.compile(r"(?<![0-9A-Za-z])(?:[CWTL][0-9]{8}|C[A-Z][0-9]{7}|[HM][0-9
 _PLATE_PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _PLATE = re.compile(
     rf"[{_PLATE_PROVINCES}][A-HJ-NP-Z](?:[·•. \-]?)"
-    r"((?:[A-HJ-NP-Z][A-HJ-NP-Z0-9][0-9]{4}|[0-9]{5}[A-HJ-K])"  # new energy: D or F first or last
+    r"((?:[A-HJ-NP-Z][A-HJ-NP-Z0-9][0-9]{4}|[0-9]{5}[A-HJ-K])"  # new energy
     r"|[A-HJ-NP-Z0-9]{4}[A-HJ-NP-Z0-9挂学警港澳])(?![0-9A-Za-z])")
 _CONTEXT_REACH = 20
 
 
+def mod11_2(number: str) -> bool:
+    """Whether the last of 18 characters is the check character of the other 17.
+
+    ISO/IEC 7064 MOD 11-2 as applied by GB 11643-1999: the sum of the digits, weighted by powers of
+    two modulo 11 and including the check character, is 1 modulo 11. X stands for ten.
+
+    Args:
+      number: 17 ASCII digits and one of 0-9, X, x.
+    """
+    total = sum((ord(digit) - 48) * weight
+                for digit, weight in zip(number[:17], _WEIGHTS, strict=True))
+    return _CHECK_CHARACTERS[total % 11] == number[17].upper()
+
+
 def _is_date(digits: str) -> bool:
-    """Whether YYYYMMDD is a day from 1900 to `_LAST_YEAR`."""
+    """Whether YYYYMMDD is a valid date from 1900 to `_LAST_YEAR`."""
     try:
         day = datetime.date(int(digits[:4]), int(digits[4:6]), int(digits[6:]))
     except ValueError:
@@ -52,13 +67,13 @@ def _is_date(digits: str) -> bool:
 
 
 def resident_ids(text: str, start: int, stop: int) -> Iterator[Span]:
-    """PRC resident identity numbers (GB 11643-1999) in a window: a province of GB/T 2260, a day of
-    birth that exists, and the check character. The 15 digits used before 1999 have none and need a
-    word such as 身份证 within 20 characters before.
+    """PRC resident identity numbers (GB 11643-1999) in a window: a province code of GB/T 2260, a
+    valid date of birth, and a valid check character. The form used before 1999 has 15 digits and no
+    check character; it counts only if a word such as 身份证 occurs within the 20 characters before.
 
     Args:
-      text: from `to_ascii`.
-      start, stop: a window of `number_windows`.
+      text: output of `to_ascii`.
+      start, stop: a window from `number_windows`.
     """
     for match in _RESIDENT.finditer(text, start, stop):
         region, _, birth, rest = match.groups()
@@ -73,12 +88,13 @@ def resident_ids(text: str, start: int, stop: int) -> Iterator[Span]:
 
 
 def ssns(text: str, start: int, stop: int) -> Iterator[Span]:
-    """US social security numbers in a window: 3-2-4 digits with hyphens or spaces (bare after
-    `SSN`), no group all zeros, area not 666 and below 900, as the administration issues them.
+    """US social security numbers in a window: 3-2-4 digits separated by hyphens. With spaces or
+    without separators the number counts only after `SSN` or `social security`. No group is all
+    zeros; the area is below 900 and not 666.
 
     Args:
-      text: from `to_ascii`.
-      start, stop: a window of `number_windows`.
+      text: output of `to_ascii`.
+      start, stop: a window from `number_windows`.
     """
     for pattern in (_SSN, _SSN_BARE):
         for match in pattern.finditer(text, start, stop):
@@ -90,26 +106,26 @@ def ssns(text: str, start: int, stop: int) -> Iterator[Span]:
 
 
 def passports(text: str) -> Iterator[Span]:
-    """Passport numbers up to 40 characters after `passport` or 护照: one or two letters (PRC: E, G,
-    D, S, P, H, M) and 6 to 8 digits, or 9 digits; and numbers of travel permits up to 40 characters
-    after 通行证, 回乡证 and the like: C, W, H, M, T or L and 8 digits.
+    """Passport numbers at most 40 characters after `passport` or 护照: one or two letters (PRC: E,
+    G, D, S, P, H, M) and 6 to 8 digits, or 9 digits. Also travel permit numbers at most 40
+    characters after 通行证, 回乡证 or a similar word: C, W, H, M, T or L and 8 digits.
 
     Args:
-      text: from `to_ascii`, whole.
+      text: output of `to_ascii`, the whole text.
     """
     for words, number in ((_PASSPORT_WORD, _PASSPORT), (_PERMIT_WORD, _PERMIT)):
         for word in words.finditer(text):
             for match in number.finditer(text, word.end(), word.end() + _PASSPORT_REACH):
-                if not text[match.end():match.end() + 1].isdigit():  # cut by the end of the reach
+                if not text[match.end():match.end() + 1].isdigit():  # else cut by the range
                     yield Span(*match.span(), "passport")
 
 
 def plates(text: str) -> Iterator[Span]:
-    """PRC licence plates: province, city letter, five places with at least three digits (the last
-    may be 挂, 学, 警, 港 or 澳), or six for cars of new energy (GA 36-2018).
+    """PRC licence plates: province, city letter, and five characters with at least three digits
+    (the last may be 挂, 学, 警, 港 or 澳), or six characters for new-energy cars (GA 36-2018).
 
     Args:
-      text: from `to_ascii`, whole.
+      text: output of `to_ascii`, the whole text.
     """
     if text.isascii():
         return

@@ -1,4 +1,4 @@
-"""IP addresses, and not section numbers, versions or object identifiers."""
+"""IP addresses, as opposed to section numbers, versions and object identifiers."""
 
 import ipaddress
 import re
@@ -8,15 +8,15 @@ from data_beam.privacy.spans import Span
 
 _V4 = re.compile(r"(?<![0-9A-Za-z_\-])(?<![0-9][.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}"
                  r"(?![0-9A-Za-z_])(?!\.[0-9])")
-_NOT_BEFORE = re.compile(
+_SECTION_OR_VERSION_CUE = re.compile(
     r"(?:version|release|ver|v|section|sec|chapter|appendix|table|figure|fig|§|clause|step|"
     r"版本?|第|节|章|条|表|图|附录|編|篇)[ .:]{0,2}\Z", re.IGNORECASE)
-_NEAR_BEFORE = re.compile(
+_ADDRESS_CUE = re.compile(
     r"(?:(?<![A-Za-z])(?:ipv?4?|ips|address|host|server|from|ping|dns|gateway|client|proxy|login)"
     r"(?![A-Za-z])|地址|服务器|主机|网关|来自|代理|登录|://|@)[^\n]{0,16}\Z", re.IGNORECASE)
 _VERSION = re.compile("version|release|版本", re.IGNORECASE)
 _PORT_OR_PREFIX = re.compile(r":[0-9]{2,5}(?![0-9])|/[0-9]{1,2}(?![0-9/])")
-_REACH = 24
+_CONTEXT_CHARACTERS = 24
 
 _V6 = re.compile(r"(?<![0-9A-Za-z_:.])[0-9A-Fa-f]{4}:[0-9A-Fa-f:]{2,34}(?![0-9A-Za-z_:])")
 
@@ -26,37 +26,38 @@ def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 
 
 def ipv4(text: str, start: int, stop: int, private: bool) -> Iterator[Span]:
-    """Dotted quads in a window.
+    """IPv4 addresses in a window.
 
-    `8.1.2.4` may be a section and `2.5.29.15` an object identifier: when no octet reaches 100, as
-    in 2% of all addresses, a word such as `host` must stand before it or a port or prefix length
-    after it. What follows `version`, `section`, `第` and the like is none either way.
+    `8.1.2.4` may be a section and `2.5.29.15` an object identifier. If all octets are below 100
+    (true for 2% of all addresses), the number counts only with a word such as `host` before it, or
+    a port or prefix length after it. A number after `version`, `section`, `第` or a similar word
+    never counts.
 
     Args:
-      text: from `to_ascii`.
-      start, stop: a window of `number_windows`.
-      private: also addresses that lead to nobody: private, loopback, documentation (RFC 1918,
-        5737).
+      text: output of `to_ascii`.
+      start, stop: a window from `number_windows`.
+      private: also report private, loopback and documentation addresses (RFC 1918, 5737), which
+        identify nobody.
     """
     for match in _V4.finditer(text, start, stop):
         try:
             address = ipaddress.IPv4Address(match[0])
         except ValueError:
             continue
-        before = text[max(0, match.start() - _REACH):match.start()]
-        if _NOT_BEFORE.search(before) or not (private or _is_public(address)):
+        before = text[max(0, match.start() - _CONTEXT_CHARACTERS):match.start()]
+        if _SECTION_OR_VERSION_CUE.search(before) or not (private or _is_public(address)):
             continue
         if (max(address.packed) >= 100 or _PORT_OR_PREFIX.match(text, match.end())
-                or (_NEAR_BEFORE.search(before) and not _VERSION.search(before))):
+                or (_ADDRESS_CUE.search(before) and not _VERSION.search(before))):
             yield Span(*match.span(), "ip")
 
 
 def ipv6(text: str, private: bool) -> Iterator[Span]:
-    """Addresses of global unicast (2000::/3), and with `private` of every other range that starts
-    with four digits, documentation (2001:db8::/32) included.
+    """IPv6 addresses of global unicast (2000::/3); with `private` also every other range that
+    starts with four digits, including documentation (2001:db8::/32).
 
     Args:
-      text: from `to_ascii`, whole.
+      text: output of `to_ascii`, the whole text.
       private: see `ipv4`.
     """
     if text.count(":") < 2:

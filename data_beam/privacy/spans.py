@@ -1,4 +1,4 @@
-"""Where personal data lies in a text, and the form of the text that recognisers read."""
+"""Spans of personal data in a text, and the normalised text that recognisers read."""
 
 import dataclasses
 import re
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Span:
-    """`text[start:end]` is personal data of a kind."""
+    """`text[start:end]` is an item of personal data of this kind."""
 
     start: int
     end: int
     kind: str
 
 
-# Each becomes one ASCII character, so that positions stay: the full-width forms, the ideographic
-# space, the hyphens and dashes that word processors put into numbers.
+# Each of these becomes one ASCII character, so positions do not change: full-width forms, Unicode
+# spaces, and the hyphens and dashes that word processors insert into numbers.
 _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _ASCII |= dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2009\u202f\u3000"), ord(" "))
 _ASCII |= dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63"), ord("-"))
@@ -27,15 +27,18 @@ _MARGIN_BEFORE, _MARGIN_AFTER = 6, 14
 
 
 def to_ascii(text: str) -> str:
-    """The text with full-width forms, spaces and dashes as ASCII; every position stays."""
+    """The text with full-width forms, spaces and dashes as ASCII. Positions do not change."""
     return text.translate(_ASCII) if _FOREIGN.search(text) else text
 
 
 def number_windows(text: str) -> Iterator[tuple[int, int]]:
-    """Stretches of `to_ascii` text with rows of digits and what stands between and around them.
+    """Start and end of the parts of a text that contain digits, with some context on both sides.
 
-    They hold all numbers that `phones`, `identity` and `cards` look for, and are a small part of
-    most texts. Windows come in order and do not overlap.
+    They contain every number that `phones`, `resident_ids`, `ssns`, `ipv4` and `cards` search for,
+    and are a small part of most texts. Windows are in order and do not overlap.
+
+    Args:
+      text: output of `to_ascii`.
     """
     start = end = 0
     for match in _NUMBER.finditer(text):
@@ -51,33 +54,34 @@ def number_windows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def without_overlaps(spans: Iterable[Span], priority: dict[str, int]) -> list[Span]:
-    """Of spans that overlap the longest stays; of equally long ones that of the first kind.
+    """Keeps the longest of overlapping spans; among equally long spans the one of the highest
+    priority.
 
     Args:
       spans: in any order, duplicates allowed.
-      priority: rank of a kind, the smallest winning.
+      priority: rank by kind; the smallest rank has the highest priority.
 
     Returns:
-      Disjoint spans in the order of the text.
+      Disjoint spans in text order.
     """
     ordered = sorted(set(spans), key=lambda s: (s.start, s.end))
     kept: list[Span] = []
     group: list[Span] = []
 
-    def settle() -> None:
-        taken: list[Span] = []
+    def resolve() -> None:
+        chosen: list[Span] = []
         for span in sorted(group, key=lambda s: (s.start - s.end, priority[s.kind], s.start)):
-            if all(span.end <= other.start or other.end <= span.start for other in taken):
-                taken.append(span)
-        kept.extend(sorted(taken))
+            if all(span.end <= other.start or other.end <= span.start for other in chosen):
+                chosen.append(span)
+        kept.extend(sorted(chosen))
 
-    reach = 0
+    end = 0
     for span in ordered:
-        if span.start >= reach and group:
-            settle()
+        if span.start >= end and group:
+            resolve()
             group = []
         group.append(span)
-        reach = max(reach, span.end)
+        end = max(end, span.end)
     if group:
-        settle()
+        resolve()
     return kept

@@ -1,4 +1,4 @@
-"""Reading back a corpus that `data_beam.prepare` wrote."""
+"""Reading a corpus that `data_beam.prepare` wrote."""
 
 import dataclasses
 import hashlib

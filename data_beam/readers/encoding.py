@@ -14,9 +14,9 @@ _META = re.compile(rb"<meta[^>]{0,512}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{2
                    re.IGNORECASE)
 _XML = re.compile(rb"\s*<\?xml\s[^>]{0,256}?encoding\s*=\s*[\"']([A-Za-z0-9_:.-]{2,40})[\"']")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
-# UTF-8 by its form: a lead and as many bytes behind it as it asks for. What the forms allow and
-# the standard does not (halves of surrogate pairs, values past U+10FFFF, zero in two bytes) are
-# slips of programs that write UTF-8, not of those that write another encoding.
+# Sequences in the form of UTF-8: a lead byte and the continuation bytes that it announces. The form
+# allows more than the standard does (halves of surrogate pairs, values past U+10FFFF, zero in two
+# bytes): errors of programs that write UTF-8, not signs of another encoding.
 _WIDE_FORM = re.compile(rb"[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf7][\x80-\xbf]{3}")
 _NARROW_FORM = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|\xc0\x80")
 _NARROW_TO_A_WIDE = 10
@@ -24,19 +24,20 @@ _META_BYTES = 4096
 _SNIFF_BYTES = 1 << 16
 _MAX_CONTROL_FRACTION = 0.1
 _CHECKED_CHARACTERS = 100_000
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # text has tabs, line ends, form feeds, ESC
+# Control characters but for those of text: tabs, line ends, form feeds, ESC.
+_CONTROLS = bytes((*range(0x09), *range(0x0e, 0x1b), *range(0x1c, 0x20)))
 _BINARY_MAGIC = (b"%PDF-", b"PK\x03\x04", b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"\x7fELF")
 
 # GB2312 and GBK are subsets of GB18030, and pages that claim one use the others' characters.
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "iso8859-1": "cp1252", "ascii": "utf-8"}
 
-# Codecs of Python that are no encodings of documents; UTF-7 no browser reads.
+# Codecs of Python that are not encodings of documents. No browser reads UTF-7.
 _NO_CHARSETS = frozenset(("idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined",
                           "unicode-escape", "utf-7"))
 
 
 class Undecodable(Exception):
-    """The bytes are no text, or in no encoding that could be found."""
+    """The bytes are not text, or no encoding decodes them."""
 
     def __init__(self, reason: str, detail: str):
         super().__init__(f"{reason}: {detail}")
@@ -44,7 +45,7 @@ class Undecodable(Exception):
 
 
 def _codec(name: str) -> str | None:
-    """Python's name of a character encoding, None for what is none."""
+    """Python's name of a character encoding, None for an unknown one."""
     try:
         info = codecs.lookup(name)
     except (LookupError, ValueError):  # the latter for a name with a zero byte
@@ -55,18 +56,19 @@ def _codec(name: str) -> str | None:
 
 
 def _checked(text: str) -> str:
-    controls = len(_CONTROL.findall(text, 0, _CHECKED_CHARACTERS))
+    data = text[:_CHECKED_CHARACTERS].encode("utf-8", "surrogatepass")
+    controls = len(data) - len(data.translate(None, _CONTROLS))  # eight times as fast as `re`
     if controls > _MAX_CONTROL_FRACTION * min(len(text), _CHECKED_CHARACTERS):
         raise Undecodable("binary content", f"{controls} control characters")
     return text
 
 
 def _is_broken_utf8(data: bytes) -> bool:
-    """Whether bytes that are not valid UTF-8 are UTF-8 with a few bad bytes, and nothing else.
+    """Whether bytes that are not valid UTF-8 are UTF-8 with a few bad bytes.
 
-    Each bad byte needs one sequence of three or four bytes in the form of UTF-8 for it, or ten of
-    two. Other encodings have such sequences by chance: of two bytes now and then (`É”` in cp1252),
-    of more seldom, and many more bytes that are in none.
+    That takes, for each bad byte, one sequence of three or four bytes in the form of UTF-8, or ten
+    of two. In other encodings such sequences occur by chance, those of two bytes now and then (`É”`
+    in cp1252) and longer ones rarely, among many more bytes that are in none.
     """
     rest, wide = _WIDE_FORM.subn(b"", data)
     rest, narrow = _NARROW_FORM.subn(b"", rest)
@@ -83,10 +85,9 @@ def decode(data: bytes, header: str = "", html: bool = False) -> tuple[str, str]
       html: look for an XML declaration and `<meta charset>` in the first 4096 bytes too.
 
     Returns:
-      The text without byte order mark, and the Python name of the encoding. The candidates, the
-      first that decodes every byte winning: byte order mark, header, XML declaration, meta,
-      UTF-8, sniffed. What is UTF-8 but for a few bytes is not sniffed: some code page of single
-      bytes decodes anything.
+      The text without byte order mark, and the Python name of the encoding. The first candidate
+      that decodes every byte wins: byte order mark, header, XML declaration, meta, UTF-8, sniffed.
+      UTF-8 with a few bad bytes is not sniffed, because a single-byte code page decodes anything.
 
     Raises:
       Undecodable: binary content, or no candidate decodes every byte.
@@ -108,7 +109,7 @@ def decode(data: bytes, header: str = "", html: bool = False) -> tuple[str, str]
     failures = []
     for name in candidates:
         codec = _codec(name) if name else None
-        # A page whose meta is readable as ASCII is not UTF-16, whatever it says.
+        # A page whose meta tag is readable as ASCII is not UTF-16, even if the tag says so.
         if codec is None or codec.startswith(("utf-16", "utf-32")):
             continue
         try:
@@ -116,8 +117,8 @@ def decode(data: bytes, header: str = "", html: bool = False) -> tuple[str, str]
         except UnicodeDecodeError as error:
             failures.append(f"{codec} fails at byte {error.start}")
     if _is_broken_utf8(data):
-        raise Undecodable("bad encoding", f"UTF-8 but for a few bytes; {'; '.join(failures)}")
-    # Sniff from the first byte that is not ASCII: a long ASCII head says nothing.
+        raise Undecodable("bad encoding", f"UTF-8 with a few bad bytes; {'; '.join(failures)}")
+    # A long ASCII head would tell nothing: sniffing begins at the first other byte.
     found = _NOT_ASCII.search(data)
     first = found.start() if found else 0
     name = detect_encoding(data[first:first + _SNIFF_BYTES], max_len=0, html5_compatible=True)

@@ -20,7 +20,7 @@ HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
 class BadResponse(Exception):
-    """The bytes are no HTTP response, or its body cannot be decoded."""
+    """The bytes are not an HTTP response, or its body cannot be decoded."""
 
     def __init__(self, reason: str, detail: str):
         super().__init__(f"{reason}: {detail}")
@@ -33,16 +33,16 @@ class Response:
 
     status: int
     headers: dict[str, str]
-    """By lower-case name; of a repeated one the last."""
+    """By lower-case name; the last of repeated ones."""
     body: bytes
 
 
 def parse_headers(block: bytes) -> dict[str, str]:
-    """Header fields by lower-case name; a line that is none is passed over."""
+    """Header fields by lower-case name; other lines are ignored."""
     headers: dict[str, str] = {}
     name = ""
     for line in block.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"):
-        if line[:1] in (" ", "\t") and name:  # an old way to continue the line before
+        if line[:1] in (" ", "\t") and name:  # continues the line before
             headers[name] += " " + line.strip()
             continue
         name, colon, value = line.partition(":")
@@ -73,18 +73,18 @@ def media_type(content_type: str) -> tuple[str, str]:
 
 
 def begins_as_html(body: bytes) -> bool:
-    """Whether a browser takes a body of which nobody says what it is for an HTML page."""
+    """Whether a browser takes a body without a media type for an HTML page."""
     return _HTML.match(body) is not None
 
 
 def _dechunked(body: bytes) -> bytes:
-    """A chunked body put together (RFC 9112, 7.1); as it is when it is not chunked after all."""
+    """The content of a chunked body (RFC 9112, 7.1); the body itself when it is not chunked."""
     parts, position = [], 0
     while True:
         size = _CHUNK_SIZE.match(body, position)
         if not size:
             if position == 0:
-                return body  # the archiver undid it and left the header
+                return body  # the archiver decoded it and kept the header
             raise BadResponse("invalid HTTP", f"no chunk size at byte {position} of the body")
         length = int(size.group(1), 16)
         if length == 0:
@@ -125,11 +125,11 @@ def _unpacked(body: bytes, limit: int) -> bytes:
 def decoded_body(response: Response, limit: int) -> bytes | None:
     """The body without transfer and content encoding, None when it passes `limit` bytes.
 
-    Archivers often undo an encoding and leave its header: a body that does not start as the
-    encoding does is taken as it is.
+    Archivers often decode a body and keep the header: a body that does not start as its encoding
+    does is not decoded again.
 
     Raises:
-      BadResponse: an encoding that is not known, or a body that is not whole.
+      BadResponse: an unknown encoding, or an incomplete body.
     """
     body = response.body
     if "chunked" in response.headers.get("transfer-encoding", "").lower():

@@ -28,7 +28,7 @@ HELD_BYTES = 1 << 24
 """Decompressed bytes of a unit that wait in memory for its checksum."""
 ZSTD_READ_BYTES = 1 << 11
 """zstd's decompressor has no output bound: 2 KiB of input can make about 64 MiB."""
-_PIECE_BYTES = 1 << 16
+_PIECE_BYTES = 1 << 14
 _MAX_REREAD_BYTES = 1 << 26
 
 GZIP_MAGIC = b"\x1f\x8b"

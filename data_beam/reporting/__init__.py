@@ -1,1 +1,1 @@
-"""The report on a corpus: summaries of shards, what follows from them, and the page."""
+"""The report on a corpus: summaries of shards, the facts computed from them, and the page."""

@@ -1,9 +1,8 @@
 """How numbers are distributed: moments and a histogram, in bounded memory, of any range.
 
-A number falls into the bin of its first 9 significant binary digits, so a bin is at most 0.4 % of
-its number wide, and its edges are the same for every shard and every corpus. Nothing has to be
-known of the range before, and the histograms of two shards add up to that of both. Histograms to be
-shown are made of whole bins: they are exact.
+The bin of a number is given by its first 9 significant binary digits. So a bin is at most 0.4 % of
+its number wide, and all shards and corpora have the same bins: the range need not be known before,
+and the histograms of two shards add up. The histograms shown merge whole bins, so they are exact.
 """
 
 import math
@@ -15,9 +14,9 @@ import numpy as np
 _DIGITS = 9
 _SHOWN_BINS = 32
 _LARGEST = 1e100
-"""Squares of larger numbers may be infinite; none means anything."""
+"""Squares of larger numbers may be infinite; no real measure is larger."""
 _LEAST = -1074
-"""Exponent of the least positive float64."""
+"""Exponent of the smallest positive float64."""
 _SKEW = 6.0
 """Shown on a logarithmic axis when the 99th percentile is more than this times the median."""
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -33,7 +32,7 @@ class Distribution:
     """Count, sum, variance, extremes and histogram of numbers.
 
     Attributes:
-      count: of the numbers that all other attributes are of.
+      count: of the finite numbers, which the other attributes describe.
       not_finite: NaNs, infinities and numbers beyond 1e100.
       total: sum; exact for integers up to 2**53.
       squares: sum of squared distances from the mean.
@@ -67,8 +66,8 @@ class Distribution:
     def merge(self, other: "Distribution") -> None:
         """Adds the numbers of another distribution.
 
-        The variance of two parts is put together by the formula of Chan, Golub and LeVeque (1979),
-        which does not lose digits as a sum of squares would.
+        Variances are combined by the formula of Chan, Golub and LeVeque (1979), which does not lose
+        digits as a sum of squares would.
         """
         self.not_finite += other.not_finite
         if not other.count:
@@ -89,7 +88,7 @@ class Distribution:
 
     @property
     def variance(self) -> float:
-        """Of the numbers themselves (divided by their count, not by one less)."""
+        """The population variance: divided by the count, not by one less."""
         return self.squares / self.count
 
     def quantiles(self, fractions: Iterable[float]) -> list[float]:
@@ -157,7 +156,7 @@ class Distribution:
         return edges
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, for another process."""
+        """The content, for another process."""
         return {**vars(self), "bins": sorted(self.bins.items())}
 
     @staticmethod
@@ -168,7 +167,7 @@ class Distribution:
         return result
 
     def facts(self) -> dict[str, Any]:
-        """What the report says of it; of no numbers only that."""
+        """The numbers for the report; only counts where there are no numbers."""
         if not self.count:
             return {"count": 0, "not_finite": self.not_finite}
         scale, edges, counts = self.histogram()

@@ -1,6 +1,7 @@
 """report.json: all that the page shows, from the manifest and the summary of a corpus."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,16 +18,21 @@ from data_beam.reporting.summary import (
 )
 from data_beam.reporting.topics import Topic
 
-FORMAT = "maxlm corpus report 1"
+FORMAT = "maxlm corpus report 2"
 PERPLEXITY, QUALITY, TOXICITY, PII = "perplexity", "quality", "toxicity", "pii/"
 """Names of scores."""
-_MARK = "augmented"
-"""A score that is 1 where it is there: it is counted, not shown as a distribution."""
+_FLAG = "augmented"
+"""A score that is 1 wherever it is present: it is counted, not shown as a distribution."""
 TOXIC = (0.25, 0.5, 0.75)
-"""Limits of the tails of toxicity."""
+"""Lower limits of the shares of toxic documents."""
 MIXTURE_ROWS = 200
-_BEFORE_RULES = ("read", "extract", "filter", "licence", "language")
-_AFTER_RULES = ("perplexity", "quality", "safety", "decontaminate", "privacy")
+# A value and its limit in the detail of a filter: `0.31, limit 0.3`, `39 characters, fewer than
+# 50`, `2 of 3 lines, more than 0.5`.
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+_LIMIT = re.compile(rf"{_NUMBER}(?: of (\d+) lines)?[^,']*, "
+                    rf"(?:limit|more than|fewer than|less than) {_NUMBER}")
+_BEFORE_FILTERS = ("read", "extract", "filter", "licence", "language")
+_AFTER_FILTERS = ("perplexity", "quality", "safety", "decontaminate", "privacy")
 _LAST = ("dedup", "augment")
 
 
@@ -40,15 +46,19 @@ def make(manifest: Mapping[str, Any], summary: Summary, topics: Mapping[str, Seq
       summary: of all its shards.
       topics: by language.
       near_copies: clusters/_summary.json, None where near copies were not looked for.
-      tokenizer: what to say of the tokenizer that tokens were counted with, or None.
+      tokenizer: hash and size of the tokenizer that tokens were counted with, or None.
     """
     names = list(manifest["sources"])
+    lost_characters = [_total(entry.get("dropped_characters", {}))
+                       for entry in manifest["sources"].values()]
     return {
         "format": FORMAT,
         "recipe_sha256": manifest["recipe_sha256"],
         "inputs": {key: manifest["inputs"][key] for key in ("files", "bytes")},
         "libraries": manifest["libraries"],
-        "total": {**manifest["total"], "tokens": _sum(summary, "tokens") if tokenizer else None},
+        "made": manifest.get("made", {"started": None, "seconds": None}),
+        "total": {**manifest["total"], "dropped_characters": sum(lost_characters),
+                  "tokens": _sum(summary, "tokens") if tokenizer else None},
         "sources": [_source(name, manifest["sources"][name], summary, tokenizer is not None)
                     for name in names],
         "funnel": _funnel(manifest),
@@ -79,8 +89,8 @@ def _sum(summary: Summary, count: str, **where: str) -> int:
                if all(key[KEYS.index(name)] == value for name, value in where.items()))
 
 
-def _total(ends: Mapping[str, Mapping[str, int]]) -> int:
-    return sum(sum(reasons.values()) for reasons in ends.values())
+def _total(outcomes: Mapping[str, Mapping[str, int]]) -> int:
+    return sum(sum(reasons.values()) for reasons in outcomes.values())
 
 
 def _source(name: str, entry: Mapping[str, Any], summary: Summary, tokens: bool
@@ -91,6 +101,7 @@ def _source(name: str, entry: Mapping[str, Any], summary: Summary, tokens: bool
             "domain", "licence", "files", "input_bytes", "read", "kept", "augmented",
             "characters", "bytes")},
         "dropped": _total(entry["dropped"]), "dead_letters": _total(entry["dead_letters"]),
+        "dropped_characters": _total(entry.get("dropped_characters", {})),
         "tokens": _sum(summary, "tokens", source=name) if tokens else None,
         "languages": dict(languages), "splits": entry["splits"],
         "length": _of(summary, "source", name, LENGTH).short_facts()}
@@ -101,14 +112,20 @@ def stage_order(manifest: Mapping[str, Any]) -> list[str]:
     found = {stage for entry in manifest["sources"].values()
              for kind in ("dropped", "dead_letters") for stage in entry[kind]}
     rules = tuple(manifest["recipe"].get("filters", {}).get("rules", ()))
-    before = (*_BEFORE_RULES, *rules, *_AFTER_RULES)
+    before = (*_BEFORE_FILTERS, *rules, *_AFTER_FILTERS)
     order = dict.fromkeys((*before, *sorted(found - {*before, *_LAST}), *_LAST))
     return [stage for stage in order if stage in found]
 
 
 def _funnel(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Stage by stage what came in, what went and why, what was left."""
+    """By stage: documents that came in, were lost (with reasons) and were left, and characters of
+    the dropped texts; None for dead letters and for what was dropped before it had a text."""
     result = []
+    characters: dict[tuple[str, str], int] = {}
+    for entry in manifest["sources"].values():
+        for stage, counted in entry.get("dropped_characters", {}).items():
+            for reason, count in counted.items():
+                characters[stage, reason] = characters.get((stage, reason), 0) + count
     left = manifest["total"]["read"]
     for stage in stage_order(manifest):
         reasons: dict[tuple[str, str], dict[str, int]] = {}
@@ -117,11 +134,13 @@ def _funnel(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
                 for reason, count in entry[kind].get(stage, {}).items():
                     reasons.setdefault((kind, reason), {})[name] = count
         rows = [{"reason": reason, "dead_letter": kind == "dead_letters",
-                 "documents": sum(sources.values()), "sources": sources}
+                 "documents": sum(sources.values()), "sources": sources,
+                 "characters": characters.get((stage, reason)) if kind == "dropped" else None}
                 for (kind, reason), sources in reasons.items()]
         rows.sort(key=lambda row: (-row["documents"], row["reason"]))
         lost = sum(row["documents"] for row in rows)
         result.append({"stage": stage, "entered": left, "lost": lost, "left": left - lost,
+                       "characters": sum(row["characters"] or 0 for row in rows),
                        "reasons": rows})
         left -= lost
     return result
@@ -139,8 +158,8 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
             "scores": scores, "text": row["text"]}
 
 
-def _ends(manifest: Mapping[str, Any], kind: str) -> list[tuple[str, str, int]]:
-    """Stage, reason and documents of all that were dropped, in the order of the stages."""
+def _outcomes(manifest: Mapping[str, Any], kind: str) -> list[tuple[str, str, int]]:
+    """Stage, reason and documents of all that were not kept, in the order of the stages."""
     counts: dict[tuple[str, str], int] = {}
     for entry in manifest["sources"].values():
         for stage, reasons in entry[kind].items():
@@ -148,14 +167,14 @@ def _ends(manifest: Mapping[str, Any], kind: str) -> list[tuple[str, str, int]]:
                 counts[stage, reason] = counts.get((stage, reason), 0) + count
     order = stage_order(manifest)
     return sorted(((stage, reason, count) for (stage, reason), count in counts.items()),
-                  key=lambda end: (order.index(end[0]), -end[2], end[1]))
+                  key=lambda item: (order.index(item[0]), -item[2], item[1]))
 
 
 def _dropped(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, Any]]:
-    """Samples by stage and reason. Personal data is masked: these texts did not come as far as the
-    rule that would have replaced it, or were dropped by it."""
+    """Samples by stage and reason. Personal data is masked: these documents did not reach the
+    filter that would have replaced it, or were dropped by it."""
     result = []
-    for stage, reason, count in _ends(manifest, "dropped"):
+    for stage, reason, count in _outcomes(manifest, "dropped"):
         samples = []
         for row in summary.dropped.get((stage, reason), []):
             text, detail = redact(row["text"]), redact(row["detail"])
@@ -164,18 +183,30 @@ def _dropped(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, An
             after = len(text) - start - len(piece) + (row["characters"] or 0) - len(row["text"])
             samples.append({
                 "id": row["id"], "source": row["source"], "path": row["path"],
-                "record": row["record"], "detail": detail, "characters": row["characters"],
+                "record": row["record"], "detail": detail, "limit": limit_of(detail),
+                "characters": row["characters"],
                 "before": start, "text": piece, "after": after,
                 "marks": [list(mark) for mark in marks]})
         result.append({"stage": stage, "reason": reason, "documents": count, "samples": samples})
     return result
 
 
+def limit_of(detail: str) -> dict[str, float] | None:
+    """What a filter measured, its limit, and their distance relative to the limit (absolute where
+    that is 0), from the detail of a dropped document; None where it has no limit."""
+    found = _LIMIT.match(detail)
+    if not found:
+        return None
+    value, limit = float(found[1]) / (int(found[2] or 0) or 1), float(found[3])
+    return {"value": value, "limit": limit,
+            "distance": round((value - limit) / (abs(limit) or 1), 4)}
+
+
 def _dead_letters(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, Any]]:
     return [{"stage": stage, "reason": reason, "records": count, "samples": [
                 {key: row[key] for key in ("source", "path", "record", "detail")}
                 for row in summary.dead_letters.get((stage, reason), [])]}
-            for stage, reason, count in _ends(manifest, "dead_letters")]
+            for stage, reason, count in _outcomes(manifest, "dead_letters")]
 
 
 def _of(summary: Summary, kind: str, value: str, name: str) -> Distribution:
@@ -183,9 +214,9 @@ def _of(summary: Summary, kind: str, value: str, name: str) -> Distribution:
 
 
 def _score_names(summary: Summary) -> list[str]:
-    """Names of distributions in the order of the page; counts of personal data are told apart."""
+    """Names of distributions in the order of the page; without the counts of personal data."""
     found = {name for group, named in summary.numbers.items() if group[0] == "source"
-             for name in named if not name.startswith(PII) and name != _MARK}
+             for name in named if not name.startswith(PII) and name != _FLAG}
     first = [LENGTH, LANGUAGE_SCORE, PERPLEXITY, QUALITY, TOXICITY]
     return [name for name in [*first, *sorted(found.difference(first))] if name in found]
 

@@ -33,11 +33,11 @@ def find_marks(text: str, stage: str, reason: str, detail: str, recipe: Mapping[
     quoted = _QUOTED.search(detail)
     if quoted:
         words = fold_width(quoted[2], marks=True).removesuffix("…").split()
-        spans = _matches(r"\s*".join(map(re.escape, words)), text) if words else []
+        spans = _matches(r"(?i)" + r"\s*".join(map(re.escape, words)), text) if words else []
         if spans:
             return spans
     judge = all_filters().get(stage)
-    highlight = judge.highlights.get(reason) if judge else None
+    highlight = dict(judge.highlights).get(reason) if judge else None
     if judge is None or highlight is None:
         return []
     if isinstance(highlight, str):
@@ -47,7 +47,7 @@ def find_marks(text: str, stage: str, reason: str, detail: str, recipe: Mapping[
 
 def _matches(pattern: str, text: str) -> list[Span]:
     spans = []
-    for match in re.finditer(pattern, text, re.IGNORECASE | re.MULTILINE):
+    for match in re.finditer(pattern, text, re.MULTILINE):
         spans.append((match.start(), match.end()))
         if len(spans) == _MOST:
             break

@@ -1,8 +1,8 @@
-"""What the report has to know of a shard; the summaries of shards add up to that of the corpus.
+"""The summary of a shard for the report; summaries of shards are merged to that of the corpus.
 
-Counts, distributions, and the documents with the smallest ids for samples: ids are hashes, so these
-are a random choice, the same however the corpus is cut into shards. A summary's size depends on
-the numbers of sources, licences, languages and reasons, not on the number of documents.
+It has counts, distributions, and samples: the documents with the smallest ids. Ids are hashes, so
+this is a random choice, and the same for any number of shards. The size of a summary depends on the
+numbers of sources, licences, languages and reasons, not on the number of documents.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ CLUSTERS = 10
 MEMBERS = 12
 """Documents listed of a cluster."""
 SHOWN_CHARACTERS = 1200
-"""Of the text of a sample."""
+"""Shown of the text of a sample."""
 LENGTH, LANGUAGE_SCORE = "characters", "language_score"
 """Names of distributions beside those of the rules' scores."""
 
@@ -31,7 +31,7 @@ COUNTS = ("documents", "characters", "bytes", "tokens")
 
 
 class Summary:
-    """Of some documents of a corpus, and of what was dropped beside them.
+    """Of some documents of a corpus, and of dropped documents and dead letters.
 
     Attributes:
       documents: COUNTS by the values of KEYS. `tokens` is 0 without a tokenizer.
@@ -88,7 +88,7 @@ class Summary:
             self.topic_texts[language] = sorted(self.topic_texts.get(language, []) + texts)
 
     def distribution(self, kind: str, name: str) -> Distribution:
-        """Of a name over all sources or all languages, put together in the order of their names."""
+        """Of a name over all sources or all languages, merged in the order of their names."""
         whole = Distribution()
         for group in sorted(self.numbers):
             if group[0] == kind and name in self.numbers[group]:
@@ -96,7 +96,7 @@ class Summary:
         return whole
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, for another process: dicts whose keys are no strings as lists of items."""
+        """The content, for another process; dicts whose keys are tuples become lists of items."""
         return {
             "documents": list(self.documents.items()),
             "numbers": [(group, [(name, distribution.to_json())

@@ -1,42 +1,57 @@
 """Topics of a sample of documents, and how coherent they are.
 
-Topics come from non-negative matrix factorisation (Lee and Seung 2001, multiplicative updates for
-the squared error) of the tf-idf matrix of documents and words, begun from its singular vectors
-(Boutsidis and Gallopoulos 2008, NNDSVDa): nothing is random.
+Topics come from scikit-learn's non-negative matrix factorisation (Lee and Seung 2001) of the tf-idf
+matrix of documents and words, started from its singular vectors (Boutsidis and Gallopoulos 2008,
+NNDSVDa): the same texts give the same topics.
 
 Coherence is C_NPMI of Röder, Both and Hinneburg 2015 ("Exploring the Space of Topic Coherence
 Measures", WSDM): the mean over all pairs of a topic's 10 top words of
 
     NPMI(a, b) = log((P(a, b) + e) / (P(a) P(b))) / -log(P(a, b) + e),   e = 1e-12
 
-(Bouma 2009), where P is the share of sliding windows of 10 words that hold a word, or both. From -1
-(never together) over 0 (independent) to 1 (always together). The windows are those of the sample;
-a document shorter than a window is one window.
+(Bouma 2009), where P is the share of sliding windows of 10 words that contain a word, or both. From
+-1 (never together) over 0 (independent) to 1 (always together). The windows are those of the
+sample; a document shorter than a window is one window.
 """
 
 import dataclasses
 import math
-from collections import Counter
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import threadpoolctl
 
-from data_beam.reporting.words import may_name_a_topic, words
+from data_beam.base.characters import HAN
+from data_beam.filters.segmentation import chinese_words
+from data_beam.reporting.summary import Summary
 
 TOPICS = 8
 TOP_WORDS = 10
 WINDOW = 10
 EPSILON = 1e-12
 MIN_DOCUMENTS = 40
-"""With fewer there is nothing to say of topics."""
-_DOCUMENTS_A_TOPIC = 10
-_MOST_COMMON = 0.9
-"""Words of a larger share of documents tell nothing; idf makes others that are frequent light."""
-_LEAST_DOCUMENTS = 3
+"""Languages with fewer documents get no topics."""
+UNSPACED = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz"})
+"""Languages without spaces between words that no library here segments."""
+_CHINESE = frozenset({"zh", "wuu", "yue"})
+_SAMPLE = 500
+_LANGUAGES = 3
+_SAMPLED_LANGUAGES = 8
+"""Texts are sampled of so many languages; some may be programming languages, which have none."""
+_DOCUMENTS_PER_TOPIC = 10
+_MAX_SHARE = 0.9
+"""Words of a larger share of documents are ignored; idf makes other frequent words light."""
+_MIN_DOCUMENT_FREQUENCY = 3
 _VOCABULARY = 3000
-_ITERATIONS = 60
+_ITERATIONS = 400
+# Vowel signs and accents that are characters of their own, which \w does not match.
+_COMBINING = "".join(chr(code) for code in range(0x300, 0x10000)
+                     if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+_WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_COMBINING}]|['’](?=[^\W\d_]))*")
+_HAN_WORD = re.compile(f"[{HAN}]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +59,8 @@ class Topic:
     """One topic.
 
     Attributes:
-      words: its top words, the weightiest first.
-      share: of the documents, those in which it weighs most.
+      words: its top words, the one with the largest weight first.
+      share: of the documents, those in which it has the largest weight.
       coherence: C_NPMI.
     """
 
@@ -54,89 +69,81 @@ class Topic:
     coherence: float
 
 
-# With one thread sums do not depend on the number of cores; more of them wait more than they work.
+def sampled_shares(manifest: Mapping[str, Any]) -> dict[str, float]:
+    """Share of the documents of each language that topics are made from: about 500 documents of
+    each of the most frequent languages."""
+    counts: dict[str, int] = {}
+    for entry in manifest["sources"].values():
+        for language, count in entry["languages"].items():
+            if language not in UNSPACED and language != "und":
+                counts[language] = counts.get(language, 0) + count
+    frequent = sorted((item for item in counts.items() if item[1] >= MIN_DOCUMENTS),
+                      key=lambda item: (-item[1], item[0]))[:_SAMPLED_LANGUAGES]
+    return {language: min(1.0, _SAMPLE / count) for language, count in frequent}
+
+
+def topics_of(summary: Summary) -> dict[str, list[Topic]]:
+    """Topics of the languages with the largest samples."""
+    found = sorted(summary.topic_texts.items(), key=lambda item: (-len(item[1]), item[0]))
+    return {language: find_topics([text for _, text in texts], language)
+            for language, texts in found[:_LANGUAGES]}
+
+
+def segment(text: str, language: str) -> list[str]:
+    """The words of a text in lower case, without numbers and punctuation.
+
+    Chinese is segmented by rjieba; other languages where their letters end, so not those of
+    `UNSPACED`.
+    """
+    if language in _CHINESE:
+        return [word for word in chinese_words(text) if _HAN_WORD.fullmatch(word)]
+    return _WORD.findall(text.lower())
+
+
+# With one thread sums do not depend on the number of cores, and small matrices are faster.
 @threadpoolctl.threadpool_limits.wrap(limits=1)
 def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
     """Topics of texts of one language, the most frequent first; none of fewer than MIN_DOCUMENTS.
 
     Args:
       texts: in an order that is always the same.
-      language: of them.
+      language: of the texts.
     """
     if len(texts) < MIN_DOCUMENTS:
         return []
-    cut = [words(text, language) for text in texts]
-    frequencies = Counter(word for document in cut for word in set(document))
-    vocabulary = sorted(
-        (word for word, count in frequencies.items() if may_name_a_topic(word, language)
-         and _LEAST_DOCUMENTS <= count <= _MOST_COMMON * len(cut)),
-        key=lambda word: (-frequencies[word], word))[:_VOCABULARY]
-    if len(vocabulary) < 2 * TOP_WORDS:
+    # Importing scikit-learn takes more than a second, and only the report needs it.
+    from sklearn.decomposition import NMF
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    documents = [segment(text, language) for text in texts]
+    shortest = 2 if language in _CHINESE else 3  # shorter words mean little alone
+    vectorizer = TfidfVectorizer(
+        analyzer=lambda document: [  # pyright: ignore
+            word for word in document if len(word) >= shortest],
+        min_df=_MIN_DOCUMENT_FREQUENCY, max_df=_MAX_SHARE, max_features=_VOCABULARY,
+        sublinear_tf=True, smooth_idf=False)
+    try:
+        vectorizer.fit(documents)
+    except ValueError:  # no word is left
         return []
-    matrix = tf_idf(cut, vocabulary, frequencies)
-    weights, loadings = factorise(matrix, max(2, min(TOPICS, len(cut) // _DOCUMENTS_A_TOPIC)))
-    first = np.where(weights.max(1) > 0, weights.argmax(1), -1)
-    # Rounded, so that words of equal weight keep their order whatever the last digits.
-    tops = [[vocabulary[i] for i in np.lexsort((np.arange(len(vocabulary)), -np.round(row, 6)))
-             if row[i] > 1e-6][:TOP_WORDS] for row in loadings]
-    shares = [float((first == number).mean()) for number in range(len(tops))]
-    scores = c_npmi([top for top in tops if len(top) > 1], cut)
-    found = [Topic(tuple(top), share, score) for (top, share), score in zip(
-        ((top, share) for top, share in zip(tops, shares, strict=True) if len(top) > 1),
-        scores, strict=True)]
-    return sorted(found, key=lambda topic: (-topic.share, topic.words))
-
-
-def tf_idf(documents: Sequence[Sequence[str]], vocabulary: Sequence[str],
-           frequencies: Counter[str]) -> Any:
-    """(1 + log of the count in the document) x log(documents / documents with the word), each row
-    of length 1. A scipy.sparse.csr_matrix, [documents, vocabulary] float64."""
-    import scipy.sparse  # takes a third of a second, and only the report needs it
-
-    index = {word: i for i, word in enumerate(vocabulary)}
-    idf = np.array([math.log(len(documents) / frequencies[word]) for word in vocabulary])
-    rows, columns, values = [], [], []
-    for row, document in enumerate(documents):
-        for word, count in Counter(word for word in document if word in index).items():
-            rows.append(row)
-            columns.append(index[word])
-            values.append((1 + math.log(count)) * idf[index[word]])
-    matrix = scipy.sparse.csr_matrix(
-        (values, (rows, columns)), shape=(len(documents), len(vocabulary)), dtype=np.float64)
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(1))).ravel()
-    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return scipy.sparse.csr_matrix(scipy.sparse.diags(scale) @ matrix)
-
-
-def factorise(matrix: Any, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Non-negative W [documents, rank] and H [rank, vocabulary], rows of H of length 1, with W H
-    near the matrix, a scipy.sparse.csr_matrix."""
-    documents, vocabulary = matrix.get_shape()
-    gram = (matrix @ matrix.T).toarray()
-    values, vectors = np.linalg.eigh(gram)
-    left = np.zeros((documents, rank))
-    right = np.zeros((rank, vocabulary))
-    for number in range(rank):
-        size = math.sqrt(max(values[-1 - number], 0.0))
-        if size < 1e-9:
-            break
-        u = vectors[:, -1 - number]
-        v = (matrix.T @ u) / size
-        # A singular vector has both signs; the heavier side is kept.
-        sides = [(np.maximum(s * u, 0), np.maximum(s * v, 0)) for s in (1.0, -1.0)]
-        norms = [np.linalg.norm(a) * np.linalg.norm(b) for a, b in sides]
-        side = int(norms[1] > norms[0])
-        a, b = sides[side]
-        left[:, number] = math.sqrt(size * norms[side]) * a / np.linalg.norm(a)
-        right[number] = math.sqrt(size * norms[side]) * b / np.linalg.norm(b)
-    mean = float(matrix.mean()) / 100
-    left[left == 0] = mean
-    right[right == 0] = mean
-    for _ in range(_ITERATIONS):
-        right *= (matrix.T @ left).T / np.maximum(left.T @ left @ right, EPSILON)
-        left *= (matrix @ right.T) / np.maximum(left @ (right @ right.T), EPSILON)
-    lengths = np.linalg.norm(right, axis=1)
-    return left * lengths, right / np.maximum(lengths, EPSILON)[:, None]
+    names = vectorizer.get_feature_names_out()
+    if len(names) < 2 * TOP_WORDS:
+        return []
+    vectorizer.idf_ = vectorizer.idf_ - 1  # log(n / df): scikit-learn's + 1 lets "and" name topics
+    number_of_topics: Any = max(2, min(TOPICS, len(texts) // _DOCUMENTS_PER_TOPIC))
+    model = NMF(number_of_topics, init="nndsvda", max_iter=_ITERATIONS, random_state=0)
+    weights = model.fit_transform(vectorizer.transform(documents))
+    strongest = np.where(weights.max(1) > 0, weights.argmax(1), -1)
+    found = []
+    for number, row in enumerate(model.components_):
+        # Rounded, so that words of equal weight keep their order whatever the last digits.
+        order = np.lexsort((np.arange(len(names)), -np.round(row, 6)))
+        top = tuple(str(names[i]) for i in order[:TOP_WORDS] if row[i] > 1e-6)
+        if len(top) > 1:
+            found.append((top, float((strongest == number).mean())))
+    scores = c_npmi([top for top, _ in found], documents)
+    return sorted((Topic(top, share, score) for (top, share), score in zip(
+        found, scores, strict=True)), key=lambda topic: (-topic.share, topic.words))
 
 
 def c_npmi(topics: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) -> list[float]:
@@ -147,7 +154,7 @@ def c_npmi(topics: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) 
       documents: the words of each, in order.
     """
     index = {word: i for i, word in enumerate(sorted({word for top in topics for word in top}))}
-    together, windows = _window_counts(documents, index)
+    together, windows = _count_windows(documents, index)
     single = np.diag(together) / max(1, windows)
     result = []
     for top in topics:
@@ -161,7 +168,7 @@ def c_npmi(topics: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) 
     return result
 
 
-def _window_counts(documents: Sequence[Sequence[str]], index: dict[str, int]
+def _count_windows(documents: Sequence[Sequence[str]], index: dict[str, int]
                    ) -> tuple[np.ndarray, int]:
     """Windows that hold two words, by their numbers (the diagonal: one), and all windows."""
     together = np.zeros((len(index), len(index)))

@@ -1,9 +1,9 @@
-"""Beam's command line, with mistakes named and the runner pinned."""
+"""Beam's options on the command line, with mistakes named and a fixed default runner."""
 
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import apache_beam as beam
@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import (
     _BeamArgumentParser,
 )
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-from apache_beam.runners.runner import create_runner
+from apache_beam.runners.runner import PipelineState, create_runner
 
 from data_beam.runners.worker_processes import LocalRunner, start_fork_server
 from maxlm.config import ConfigError, Parser
@@ -101,8 +101,22 @@ def in_this_process(options: PipelineOptions) -> PipelineOptions:
         "direct_running_mode": "in_memory", "direct_num_workers": 1})
 
 
+def run_pipeline(options: PipelineOptions, build: Callable[[beam.Pipeline], None]) -> None:
+    """Runs a pipeline that `build` fills, and waits for its end.
+
+    Raises:
+      ConfigError: the runner refuses the options.
+      RuntimeError: the job failed.
+    """
+    root = make_pipeline(options)
+    build(root)
+    state = root.run().wait_until_finish()
+    if state != PipelineState.DONE:
+        raise RuntimeError(f"the Beam job ended in state {state}; the output is incomplete")
+
+
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
-    """An empty pipeline of these options. What its workers log is shown from warnings on.
+    """An empty pipeline of these options. Warnings and errors of its workers are shown.
 
     Raises:
       ConfigError: the runner refuses the options.

@@ -1,10 +1,11 @@
-"""What a running `prepare` shows, what its workers tell it, and the table at the end."""
+"""What a running command shows: progress on standard error, and the table of counts at the end."""
 
 import json
 import sys
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,11 +16,37 @@ from data_beam.base import files
 _SECONDS = 0.5
 
 
-class WorkerProgress:
-    """What one worker has done, in a small file that the command reads now and then.
+class StatusLine:
+    """A line now and then: rewritten in place on a terminal, a new line elsewhere.
 
     Args:
-      folder: local folder, or "" when nobody looks.
+      seconds: between lines, where it is no terminal.
+      stream: where lines go; standard error by default.
+    """
+
+    def __init__(self, seconds: float = 5.0, stream: TextIO | None = None):
+        self._stream = stream if stream is not None else sys.stderr
+        self.terminal = self._stream.isatty()
+        self.seconds = 0.5 if self.terminal else seconds
+        self._shown = time.monotonic()
+
+    def __call__(self, line: str | Callable[[], str]) -> None:
+        """Shows a line (or what makes it) if enough time has passed."""
+        if time.monotonic() - self._shown > self.seconds:
+            self.show(line if isinstance(line, str) else line())
+
+    def show(self, line: str, last: bool = False) -> None:
+        """Shows a line in any case; the last one stays."""
+        self._shown = time.monotonic()
+        begin, end = ("\r\x1b[K", "\n" if last else "") if self.terminal else ("", "\n")
+        print(f"{begin}{line}", end=end, file=self._stream, flush=True)
+
+
+class WorkerProgress:
+    """The counts of one worker, in a small file that the command reads every few seconds.
+
+    Args:
+      folder: local folder, or "" if the command cannot read it.
     """
 
     def __init__(self, folder: str):
@@ -39,31 +66,26 @@ class WorkerProgress:
         if self._folder:
             self._reported = time.monotonic()
             data = json.dumps(self._done).encode("ascii")
-            files.write_atomically(FileSystems.join(self._folder, self._name), self._folder,
-                                   lambda handle: handle.write(data))
+            files.write_atomically(FileSystems.join(self._folder, self._name), self._folder, data)
 
 
 class Progress:
     """A line every few seconds while a stage runs.
 
-    Workers leave their counts in small files in `folder`; they are on this machine. On a terminal
-    one line is rewritten, elsewhere a new one is printed now and then.
-
     Args:
       stage: its name.
-      folder: of the workers' counts.
+      folder: where workers on this machine leave their counts in small files.
       unit: what is counted against the total, `bytes` or `documents`.
       total: of the whole stage.
       stream: where the line goes.
-      passes: how many times the stage goes over its documents.
+      passes: how many times the stage reads its documents.
     """
 
     def __init__(self, stage: str, folder: Path, unit: str, total: int,
                  stream: TextIO | None = None, passes: int = 1):
         self._stage, self._folder, self._unit, self._total = stage, folder, unit, total
         self._passes = passes
-        self._stream = stream if stream is not None else sys.stderr
-        self._terminal = self._stream.isatty()
+        self._line = StatusLine(stream=stream)
         self._stop = threading.Event()
         self._started = time.monotonic()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -75,13 +97,11 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self._show()
-        if self._terminal:
-            print(file=self._stream)
+        self._line.show(self.line(), last=True)
 
     def _run(self) -> None:
-        while not self._stop.wait(0.5 if self._terminal else 5.0):
-            self._show()
+        while not self._stop.wait(self._line.seconds):
+            self._line.show(self.line())
 
     def line(self) -> str:
         """The line as of now."""
@@ -90,7 +110,7 @@ class Progress:
             for key, value in json.loads(path.read_bytes()).items():
                 done[key] += value
         elapsed = time.monotonic() - self._started
-        # A worker's second try counts twice.
+        # A bundle that a worker tries again counts twice.
         whole = self._total * self._passes
         fraction = min(1.0, done[self._unit] / whole) if whole else 1.0
         read = f"{done['files']:,} files, " if done["files"] else ""
@@ -99,25 +119,19 @@ class Progress:
                f"{elapsed:.0f} s"
         if 0.02 < fraction < 1 and elapsed > 2:
             left = round(elapsed / fraction - elapsed)
-            # The last bytes read may hold most of the text: 60 million empty lines in one chunk.
+            # "0 s left" may be wrong: the last bytes read may contain most of the documents.
             text += f", about {left} s left" if left else ""
         return text
 
-    def _show(self) -> None:
-        if self._terminal:
-            print(f"\r\x1b[K{self.line()}", end="", file=self._stream, flush=True)
-        else:
-            print(self.line(), file=self._stream, flush=True)
 
-
-def _total(ends: dict[str, dict[str, int]]) -> int:
-    return sum(sum(reasons.values()) for reasons in ends.values())
+def _total(outcomes: dict[str, dict[str, int]]) -> int:
+    return sum(sum(reasons.values()) for reasons in outcomes.values())
 
 
 def summary(manifest: dict[str, Any]) -> str:
     """Table by source: read (+ made) = kept + dropped + dead letters, with the reasons below.
 
-    The column `made`, of documents that augmentation makes, is there if there are any.
+    The column `made` counts documents that augmentation made; without any it is left out.
     """
     heading = ("source", "domain", "read", "made", "kept", "dropped", "dead", "MB of text",
                "languages")
@@ -132,8 +146,8 @@ def summary(manifest: dict[str, Any]) -> str:
                      ", ".join(language for language, _ in languages[:3])))
         for kind in ("dropped", "dead_letters"):
             reasons += [f"  {name}: {kind.replace('_', ' ')}, {stage}, {reason}: {count:,}"
-                        for stage, ends in counts[kind].items()
-                        for reason, count in ends.items()]
+                        for stage, counted in counts[kind].items()
+                        for reason, count in counted.items()]
     total = manifest["total"]
     rows.append(("total", "", f"{total['read']:,}", f"{total['augmented']:,}",
                  f"{total['kept']:,}", f"{total['dropped']:,}", f"{total['dead_letters']:,}",

@@ -43,11 +43,12 @@ _GRACE_SECONDS = 3
 
 
 def _hide_broken_pipes() -> None:
-    """No traceback in the fork server when it reports a new worker to a command that is gone."""
+    """No traceback in the fork server, or in a worker that it just forked, when the command at the
+    other end of the pipe is gone."""
     before = sys.excepthook
 
     def hook(kind: Any, error: Any, trace: Any) -> None:
-        if not issubclass(kind, BrokenPipeError):
+        if not issubclass(kind, (BrokenPipeError, EOFError)):
             before(kind, error, trace)
 
     sys.excepthook = hook

@@ -1,20 +1,24 @@
-"""The folder that a command writes: one run at a time, and nothing deleted but what it wrote."""
+"""The folder that a command writes: one run at a time, complete or marked as unfinished.
+
+A command deletes only files that it wrote.
+"""
 
 import contextlib
-import fcntl
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
+from maxlm.config import outputs
 from maxlm.config.schema import ConfigError
 
 _MARKER = "made_by"
-"""File in the temporary folder, there from a run's start to its end: names the command."""
+"""File in the temporary folder while a run is unfinished; it names the command."""
 _TEMPORARY_FILES = re.compile(
     rf"{files.TEMPORARY}/(?:{_MARKER}|listing\.jsonl?"
     r"|(?:reports/|progress/)?unfinished-[0-9a-f]{32}|parts/(?:\d+-)?[0-9a-f]{32}\.parquet"
@@ -23,10 +27,10 @@ _TEMPORARY_FILES = re.compile(
 
 @contextlib.contextmanager
 def exclusive(output: str) -> Iterator[str]:
-    """Makes the folder and keeps other runs out of it until the block ends.
+    """Makes the folder and locks it against other runs until the block ends.
 
-    The lock is the kernel's, on the folder itself: it leaves no file and ends with the process.
-    Remote file systems have none. A folder made here and still empty at the end is removed.
+    The kernel locks the folder itself: that leaves no file and ends with the process. Remote file
+    systems have no lock. A folder made here and still empty at the end is removed.
 
     Args:
       output: folder, local or on any file system that Beam knows.
@@ -51,10 +55,8 @@ def exclusive(output: str) -> Iterator[str]:
         raise ConfigError(f"--output: cannot use {output}: {error.strerror}") from None
     try:
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"--output: another run is writing {output}; wait until it ends or "
-                              "choose another --output") from None
+            outputs.lock(folder, f"--output: another run is writing {output}; wait until it ends "
+                         "or choose another --output")
         except OSError as error:  # some network file systems
             print(f"warning: {output} cannot be locked ({error.strerror}); start no second run on "
                   "it", file=sys.stderr)
@@ -65,56 +67,121 @@ def exclusive(output: str) -> Iterator[str]:
         os.close(folder)
 
 
+@contextlib.contextmanager
+def naming_full_disk(where: str, what: str = "", field: str = "--output") -> Iterator[None]:
+    """Turns an error for want of disk space into one line.
+
+    Args:
+      where: folder that is written.
+      what: what the folder does not hold yet, for the message.
+      field: flag or variable that names the folder.
+
+    Raises:
+      ConfigError: the disk is full or a quota is used up.
+    """
+    try:
+        yield
+    except Exception as error:
+        full = outputs.full_disk(error)
+        if full is None:
+            raise
+        incomplete = f"; there is no complete {what} yet" if what else ""
+        raise ConfigError(f"{field}: cannot write to {where}: {full.lower()}{incomplete}. Make "
+                          "room and run again") from error
+
+
+def finished(output: str, name: str, read: Callable[[str], Any],
+             difference: Callable[[Any], str | None],
+             fix: str = "choose another --output or remove it") -> Any | None:
+    """The description that a command writes last, if the output is there and of these inputs.
+
+    Args:
+      output: the folder.
+      name: of the file with the description.
+      read: reads the file at a path.
+      difference: how the description differs from what this run would write, or None.
+      fix: what to do about a difference.
+
+    Returns:
+      The description, or None where there is no such file.
+
+    Raises:
+      ConfigError: the description is damaged, or the output is of other inputs.
+    """
+    path = FileSystems.join(output, name)
+    if not FileSystems.exists(path):
+        return None
+    try:
+        found = read(path)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"--output: {path} is damaged or from another command ({error}); choose "
+                          "another --output, or remove it and run again") from None
+    different = difference(found)
+    if different is not None:
+        raise ConfigError(f"--output: {output} {different}; {fix}")
+    return found
+
+
+def other_inputs(what: str, inputs: Mapping[str, Any]) -> Callable[[Any], str | None]:
+    """For `finished`: which of the inputs of a description are other ones."""
+    def difference(found: Any) -> str | None:
+        changed = [name for name, value in inputs.items() if found["inputs"].get(name) != value]
+        return f"holds a {what} made with another {', '.join(changed)}" if changed else None
+
+    return difference
+
+
 def is_unfinished(output: str, command: str) -> bool:
-    """Whether a run of `command` began here and did not come to its end."""
+    """Whether a run of `command` started here and did not finish."""
     path = FileSystems.join(output, files.TEMPORARY, _MARKER)
     return FileSystems.exists(path) and files.read_bytes(path).strip() == command.encode()
 
 
 def check_is_folder(output: str) -> None:
-    """Checks that an output, if it is there, is a folder.
+    """Checks that an output is a folder or does not exist.
 
     Raises:
       ConfigError: it is, or lies below, a file.
     """
     if files.is_local(output) and any(
-            place.exists() and not place.is_dir() for place in (
+            path.exists() and not path.is_dir() for path in (
                 Path(output).resolve(), *Path(output).resolve().parents)):
         raise ConfigError(f"--output: {output} is, or lies below, a file; name a folder")
 
 
 def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
-    """Checks that `begin` may have a folder; see there.
+    """Checks that `begin` may use a folder.
 
     Raises:
-      ConfigError: it holds files of something else.
+      ConfigError: it contains files this command did not write.
     """
     marked = is_unfinished(output, command)
     for entry in files.match(output, "**"):
         name = entry.path[len(output.rstrip("/")) + 1:]
         if not marked or not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
-            raise ConfigError(f"--output: {output} holds files of something else ({name}); choose "
-                              "a new or an empty folder")
+            raise ConfigError(f"--output: {output} contains files this command did not write "
+                              f"({name}); choose a new or an empty folder")
 
 
 def begin(output: str, command: str, own: re.Pattern[str],
           keep: Callable[[str], bool] = lambda name: False) -> str:
-    """Clears what a stopped run left and marks the folder as this command's until `finish`.
+    """Deletes the files of a stopped run and marks the folder as this command's until `finish`.
 
-    Only files are deleted that the command makes, by their names, and only in a folder that it
-    marked; anything else there is somebody's.
+    It deletes only files with names that the command writes, and only in a folder that it marked.
 
     Args:
       output: the folder.
       command: name of the command, as `data_beam.prepare`.
-      own: what the command writes: full paths below `output`.
-      keep: whether a file of the command's own, by its path below `output`, stays.
+      own: paths below `output` that the command writes.
+      keep: whether to keep a file of the command, by its path below `output`.
 
     Returns:
       The temporary folder.
 
     Raises:
-      ConfigError: the folder holds files of something else. Nothing was deleted.
+      ConfigError: the folder contains files this command did not write. Nothing was deleted.
     """
     check_begin(output, command, own)
     marked = is_unfinished(output, command)
@@ -134,52 +201,50 @@ def begin(output: str, command: str, own: re.Pattern[str],
 
 @contextlib.contextmanager
 def scratch(output: str, command: str) -> Iterator[str]:
-    """A temporary folder of a command that works in a folder with other files, until the block
-    ends. What a stopped run of the same command left there is removed first.
+    """A temporary folder inside a folder with other files, until the block ends. What a stopped run
+    of the same command left there is removed first.
 
     Raises:
-      ConfigError: there is one of another command.
+      ConfigError: another command left a temporary folder.
     """
     temporary = FileSystems.join(output, files.TEMPORARY)
     if FileSystems.exists(temporary) and not is_unfinished(output, command):
-        raise ConfigError(f"--output: {temporary} is there, and not of this command; run the one "
+        raise ConfigError(f"--output: {temporary} exists and is not of this command; run the one "
                           "that left it again, or remove it")
     finish(output, command)
     files.make_folder(temporary)
     try:
-        with FileSystems.create(FileSystems.join(temporary, _MARKER),
-                                compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
-            handle.write(f"{command}\n".encode())
+        _mark(temporary, command)
         yield temporary
     finally:
         files.remove_folder(temporary)
 
 
 def check_reopen(output: str, own: re.Pattern[str], manifest: str) -> None:
-    """Checks that `reopen` may have a folder; see there.
+    """Checks that `reopen` may use a folder.
 
     Raises:
-      ConfigError: it holds files of something else too.
+      ConfigError: it contains other files too.
     """
     root = output.rstrip("/") + "/"
     for entry in files.match(output, "**"):
         name = entry.path[len(root):]
         if name != manifest and not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
-            raise ConfigError(f"--output: {output} holds files of something else too ({name}); "
+            raise ConfigError(f"--output: {output} contains other files too ({name}); "
                               "choose a new or an empty folder")
 
 
 def reopen(output: str, command: str, own: re.Pattern[str], manifest: str) -> None:
-    """Makes of a whole output one that a run of `command` began, so that `begin` clears it.
+    """Turns a complete output into an unfinished one of `command`, so that `begin` clears it.
 
     Args:
       output: the folder.
       command: name of the command.
       own: what the command writes beside the manifest.
-      manifest: name of the file whose presence means that the output is whole; it is deleted.
+      manifest: name of the file whose presence means that the output is complete; it is deleted.
 
     Raises:
-      ConfigError: the folder holds files of something else too. Nothing was deleted.
+      ConfigError: the folder contains other files too. Nothing was deleted.
     """
     check_reopen(output, own, manifest)
     temporary = FileSystems.join(output, files.TEMPORARY)
@@ -200,7 +265,7 @@ def finish(output: str, command: str) -> None:
         files.remove_folder(FileSystems.join(output, files.TEMPORARY))
 
 
-def check_whole(output: str, sizes: Iterable[tuple[str, int | None]]) -> None:
+def check_files(output: str, sizes: Iterable[tuple[str, int | None]]) -> None:
     """Checks that a finished output still has its files.
 
     Args:

@@ -150,9 +150,13 @@ class Samples:
     def __init__(self, shown: Callable[[str], str] = str) -> None:
         self._shown = shown
         self._rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self._characters: dict[str, dict[str, dict[str, int]]] = {}
 
     def add(self, dropped: Dropped, text: str) -> None:
-        """Takes the document unless there are enough of its reason."""
+        """Counts the document, and takes it unless there are enough of its reason."""
+        counts = self._characters.setdefault(dropped.origin.source, {}).setdefault(
+            dropped.stage, {})
+        counts[dropped.reason] = counts.get(dropped.reason, 0) + len(text)
         rows = self._rows.setdefault((dropped.stage, dropped.reason), [])
         if len(rows) < SAMPLES:
             origin = dropped.origin
@@ -163,9 +167,11 @@ class Samples:
                 "text": self._shown(text)[:_SAMPLE_CHARACTERS]})
 
     def write(self, paths: StagePaths, shard: int) -> Report:
-        """Writes the shard of samples."""
+        """Writes the shard of samples; its report has the characters of all dropped texts by
+        source, stage and reason."""
         rows = [row for _, rows in sorted(self._rows.items()) for row in rows]
-        return write_json_lines(paths, "samples", shard, rows)
+        return {**write_json_lines(paths, "samples", shard, rows),
+                "dropped_characters": self._characters}
 
 
 def write_json_lines(paths: StagePaths, kind: str, shard: int, rows: Iterable[dict[str, Any]]

@@ -1,1 +1,1 @@
-"""The stages of `prepare`: each reads what the one before it wrote, and is whole or absent."""
+"""The stages of `prepare`: each reads what the one before it wrote."""

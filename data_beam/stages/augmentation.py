@@ -1,6 +1,9 @@
-"""What augmentation adds in stage `finish`: first how much could be made of each source is summed
-up, then each shard makes what fits under the cap. What is made passes the rules on safety,
-evaluation sets and personal data before it is counted or written."""
+"""Augmentation in stage `finish`.
+
+A first pass sums the characters that could be added to each source. Then each shard creates the
+documents that fit under the cap. Augmented documents pass the filters for safety, decontamination
+and privacy before they are counted or written.
+"""
 
 import dataclasses
 import hashlib
@@ -12,8 +15,12 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.augment import share
-from data_beam.augment.augmenter import Augmenter, TemplateDocuments
+from data_beam.augment.augmenter import (
+    Augmenter,
+    TemplateDocuments,
+    admitted_buckets,
+    bucket_of,
+)
 from data_beam.augment.back_translation import MAX_RATIO
 from data_beam.base import files, user_function
 from data_beam.base.hashing import split_of
@@ -27,7 +34,7 @@ from data_beam.sinks.shards import rejected_row
 from maxlm.config.schema import ConfigError
 
 _OWN = -1
-"""In place of a bucket: the characters of a source's own training documents."""
+"""Key in place of a bucket: the characters of a source's original training documents."""
 _FOLDER = ("work", "augment")
 
 
@@ -38,11 +45,11 @@ def split(document: Document, recipe: RecipeConfig) -> str:
 
 
 def files_read(recipe: RecipeConfig) -> dict[str, str]:
-    """SHA-256 of the dictionary and the templates by path, and of the translator's module by its
-    name.
+    """SHA-256 of the dictionary and the templates by path, and of the translator's module by the
+    function's name.
 
     Raises:
-      ConfigError: one does not exist.
+      ConfigError: a file does not exist.
     """
     hashes = {}
     for name in ("synonyms", "templates"):
@@ -58,26 +65,27 @@ def files_read(recipe: RecipeConfig) -> dict[str, str]:
 
 
 def check(recipe: RecipeConfig) -> None:
-    """Loads what augmentation needs, so that a mistake ends a run before it reads anything.
+    """Loads the files and functions of augmentation, so that a mistake stops a run before it
+    starts.
 
     Raises:
-      ConfigError: a dictionary, table or function that cannot be used.
+      ConfigError: a dictionary, table or function cannot be used.
     """
     Augmenter(recipe.augment)
     TemplateDocuments(recipe.augment, recipe.sources)
 
 
 class ShardAugmenter:
-    """Makes the documents of a shard; one a worker.
+    """Creates the augmented documents of a shard. Create one per worker.
 
     Args:
       recipe: the whole recipe.
-      paths: of the stage.
+      paths: paths of the stage.
 
     Attributes:
-      failed: what the last call of `rows` could not make.
-      dropped: rows (of the output of that name) of what it made and a rule left out; their ids are
-        those of the made documents.
+      failed: dead letters of the last call of `rows`.
+      dropped: rows for the output `dropped` of the augmented documents that a filter dropped in the
+        last call of `rows`. Their ids are those of the augmented documents.
     """
 
     failed: list[DeadLetter]
@@ -87,24 +95,24 @@ class ShardAugmenter:
         self._recipe, self._paths = recipe, paths
         self._augmenter = Augmenter(recipe.augment)
         self._templates = TemplateDocuments(recipe.augment, recipe.sources)
-        self._rules = make_filters_for_augmented(recipe) if recipe.augment.enabled else []
+        self._filters = make_filters_for_augmented(recipe) if recipe.augment.enabled else []
         self._privacy = next(
-            (rule for rule in self._rules if isinstance(rule, PrivacyFilter)), None)
+            (each for each in self._filters if isinstance(each, PrivacyFilter)), None)
 
-    def _judged(self, origin: Origin, row: dict[str, Any]
+    def _filtered(self, origin: Origin, row: dict[str, Any]
                 ) -> dict[str, Any] | Dropped | DeadLetter:
-        """The row of a made document as the rules leave it, or why they do not.
+        """The row of an augmented document after the filters, or why it is not kept.
 
         Args:
-          origin: of what it was made from.
-          row: its row in the corpus.
+          origin: origin of the original document or record.
+          row: row of the augmented document.
         """
         document = Document(
             origin, row["text"], row["domain"], row["licence"], "", row["language"],
             row["language_score"], row["sha256"], row["bytes_sha256"], tuple(row["transforms"]),
             scores=dict(row["scores"]))
-        ends = [outcome for _, outcome in judge(document, self._rules)]
-        outcome = ends[-1] if ends else document  # a recipe may turn none of the rules on
+        outcomes = [outcome for _, outcome in judge(document, self._filters)]
+        outcome = outcomes[-1] if outcomes else document  # all filters may be off
         if not isinstance(outcome, Document):
             if self._privacy is None:
                 return outcome
@@ -114,8 +122,9 @@ class ShardAugmenter:
                 "transforms": list(outcome.transforms), "scores": sorted(outcome.scores.items())}
 
     def _kept(self, origin: Origin, row: dict[str, Any]) -> dict[str, Any] | None:
-        """The same, or None when it is noted in `dropped` or `failed`."""
-        outcome = self._judged(origin, row)
+        """Like `_filtered`, but adds a rejected document to `dropped` or `failed` and returns
+        None."""
+        outcome = self._filtered(origin, row)
         if isinstance(outcome, dict):
             return outcome
         if isinstance(outcome, Dropped):
@@ -125,8 +134,9 @@ class ShardAugmenter:
         return None
 
     def _characters(self, origin: Origin, row: dict[str, Any]) -> int:
-        """Of a made document as it would be written; none that the rules leave out has any."""
-        outcome = self._judged(origin, row)
+        """Number of characters of an augmented document after the filters; 0 if a filter drops
+        it."""
+        outcome = self._filtered(origin, row)
         return len(outcome["text"]) if isinstance(outcome, dict) else 0
 
     def _template_rows(self, shard: int) -> Iterator[dict[str, Any]]:
@@ -135,8 +145,8 @@ class ShardAugmenter:
                 yield row
 
     def sizes(self, shard: int) -> dict[tuple[str, int], int]:
-        """Characters by source and bucket of what could be made of a shard, and by source of its
-        training documents."""
+        """Characters of the augmented documents that a shard could add, by source and bucket, and
+        of its original training documents, by source."""
         found: dict[tuple[str, int], int] = {}
 
         def add(source: str, bucket: int, characters: int) -> None:
@@ -147,42 +157,43 @@ class ShardAugmenter:
             if split(document, self._recipe) == "train":
                 add(document.origin.source, _OWN, len(document.text))
                 for planned in self._augmenter.planned(document):
-                    add(document.origin.source, share.bucket(planned.id),
+                    add(document.origin.source, bucket_of(planned.id),
                         planned.characters if planned.row is None else
                         self._characters(document.origin, planned.row))
         for row in self._template_rows(shard):
-            add(row["source"], share.bucket(row["id"]),
+            add(row["source"], bucket_of(row["id"]),
                 self._characters(_template_origin(row), row))
         return found
 
     def rows(self, shard: int, own: Iterable[tuple[Document, dict[str, Any]]],
              buckets: dict[str, frozenset[int]]) -> Iterator[dict[str, Any]]:
-        """Rows of the shard in the order of ids: its documents, and what is made. What could not
-        be made is in `failed` then, what was and must not be written in `dropped`.
+        """Rows of the shard in the order of ids: original and augmented documents. Sets `failed`
+        and `dropped`.
 
         Args:
           shard: number.
-          own: its documents and their rows, in the order of ids.
-          buckets: those admitted, by source.
+          own: original documents and their rows, in the order of ids.
+          buckets: admitted buckets by source.
         """
-        def with_made() -> Iterator[dict[str, Any]]:
+        def with_augmented() -> Iterator[dict[str, Any]]:
             for document, row in own:
                 group = [row]
                 if row["split"] == "train":
-                    for made in self._augmenter.made(document, row, buckets[row["source"]]):
-                        if isinstance(made, DeadLetter):
-                            self.failed.append(made)
+                    for augmented in self._augmenter.augment(
+                            document, row, buckets[row["source"]]):
+                        if isinstance(augmented, DeadLetter):
+                            self.failed.append(augmented)
                             continue
-                        kept = self._kept(document.origin, made)
+                        kept = self._kept(document.origin, augmented)
                         if kept is not None and _adds(kept, document):
                             group.append(kept)
                 yield from sorted(group, key=_id)
 
         self.failed, self.dropped = [], []
         templates = (kept for row in self._template_rows(shard)
-                     if share.bucket(row["id"]) in buckets[row["source"]]
+                     if bucket_of(row["id"]) in buckets[row["source"]]
                      and (kept := self._kept(_template_origin(row), row)) is not None)
-        yield from heapq.merge(with_made(), templates, key=_id)
+        yield from heapq.merge(with_augmented(), templates, key=_id)
 
 
 def _template_origin(row: dict[str, Any]) -> Origin:
@@ -190,8 +201,9 @@ def _template_origin(row: dict[str, Any]) -> Origin:
 
 
 def _adds(row: dict[str, Any], original: Document) -> bool:
-    """Whether a made document is another than its original once the rules have changed it, and a
-    back-translation has not outgrown what the cap counts for it by placeholders."""
+    """Whether an augmented document differs from its original after the filters and, for a
+    back-translation, is still within the length counted for the cap (placeholders may lengthen
+    it)."""
     return row["text"] != original.text and (
         "augment:back_translation" not in row["transforms"]
         or len(row["text"]) <= int(MAX_RATIO * len(original.text)))
@@ -201,8 +213,8 @@ def _id(row: dict[str, Any]) -> str:
     return row["id"]
 
 
-def is_made(row: dict[str, Any]) -> bool:
-    """Whether a row of the corpus was made by augmentation."""
+def is_augmented(row: dict[str, Any]) -> bool:
+    """Whether a row of the corpus is an augmented document."""
     return any(transform.startswith("augment:") for transform in row["transforms"])
 
 
@@ -220,7 +232,7 @@ class _Sizes(beam.DoFn):
 
 
 class _WriteSizes(beam.DoFn):
-    """(source, [bucket, characters]) -> a file for the command to read."""
+    """(source, [(bucket, characters)]) -> a file that the launching process reads."""
 
     def __init__(self, paths: StagePaths):
         self._temporary = paths.temporary
@@ -234,14 +246,14 @@ class _WriteSizes(beam.DoFn):
 
 
 def admitted(context: Context) -> dict[str, frozenset[int]]:
-    """The buckets of each source that fit under the cap: one pass over the shards."""
+    """The admitted buckets of each source, from one pass over the shards."""
     recipe, paths = context.recipe, context.paths
     folder = FileSystems.join(paths.temporary, *_FOLDER)
     files.make_folder(folder)
 
     def build(root: beam.Pipeline) -> None:
         _ = (shard_numbers(root, paths.order)
-             | "Sizes of what can be made" >> beam.ParDo(_Sizes(recipe, paths))
+             | "Sizes of possible documents" >> beam.ParDo(_Sizes(recipe, paths))
              | "Sum sizes" >> beam.CombinePerKey(sum)
              | "By source" >> beam.Map(lambda entry: (entry[0][0], (entry[0][1], entry[1])))
              | "Group by source" >> beam.GroupByKey()
@@ -252,6 +264,6 @@ def admitted(context: Context) -> dict[str, frozenset[int]]:
     for entry in files.match(folder, "*.json"):
         found = json.loads(files.read_bytes(entry.path))
         sizes = dict(map(tuple, found["sizes"]))
-        result[found["source"]] = share.admitted(
+        result[found["source"]] = admitted_buckets(
             sizes.pop(_OWN, 0), sizes, recipe.augment.max_share)
     return result

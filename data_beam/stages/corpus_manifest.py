@@ -1,36 +1,33 @@
-"""CORPUS/manifest.json: what the corpus holds and how it was made; there only when it is whole."""
+"""CORPUS/manifest.json: what the corpus contains and how it was made; written last."""
 
 import hashlib
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from apache_beam.io.filesystems import FileSystems
-
-from data_beam.base import json_files
 from data_beam.config import RecipeConfig
 from data_beam.readers.listing import File, fingerprint
 from data_beam.stages import stage_manifest
-from maxlm.config.schema import ConfigError, to_plain
+from maxlm.config.schema import to_plain
 
 NAME = stage_manifest.NAME
 _COUNTS = {str: int}
-_ENDS = {str: _COUNTS}
-_SHAPE = {
+_OUTCOMES = {str: _COUNTS}
+SHAPE = {
     "recipe": dict, "recipe_sha256": str,
     "inputs": {"files": int, "bytes": int, "fingerprint": str},
     "loaded": {str: str},
     "total": _COUNTS,
     "sources": {str: {
-        "domain": str, "licence": str, "files": int, "read": int, "kept": int, "dropped": _ENDS,
-        "dead_letters": _ENDS, "characters": int, "bytes": int, "splits": _COUNTS,
+        "domain": str, "licence": str, "files": int, "read": int, "kept": int, "dropped": _OUTCOMES,
+        "dead_letters": _OUTCOMES, "characters": int, "bytes": int, "splits": _COUNTS,
         "languages": _COUNTS}},
     "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
 }
 
 
 def identity(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, Any]:
-    """The part of a manifest known before the run: it must be equal for a run to be the same.
+    """The part of a manifest that is known before the run: runs of the same corpus have the same.
 
     Raises:
       ConfigError: a model or list that the recipe names does not exist.
@@ -47,35 +44,26 @@ def identity(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, Any]:
     }
 
 
-def read(output: str) -> dict[str, Any] | None:
-    """The manifest of a whole corpus, or None where there is none.
-
-    Raises:
-      ConfigError: the file is there but is no manifest.
-    """
-    path = FileSystems.join(output, NAME)
-    if not FileSystems.exists(path):
-        return None
-    try:
-        return json_files.read(path, _SHAPE)
-    except json_files.NotThisKind as error:
-        raise ConfigError(f"--output: {path} is damaged or no manifest of a corpus ({error}); "
-                          "choose another --output, or remove it and run again") from None
-
-
 def of_corpus(recipe: RecipeConfig, listing: Sequence[File],
               stages: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The manifest of a corpus from the sums of its stages, all of them or all but the report.
+    """The manifest of a corpus from the sums of its stages, with or without those of `report`.
+
+    `made` is when the first stage started and how long all but `report` ran. It decides nothing:
+    with the environment variable SOURCE_DATE_EPOCH equal inputs give equal bytes.
 
     Raises:
       ConservationError: documents read are not kept + dropped + dead letters.
     """
     first, last = stages["extract"], stages["finish"]
+    run_times = [sums["made"] for stage, sums in stages.items() if stage != "report"]
     sources = {}
     for source in recipe.sources:
         counts = last["sources"][source.name]
         sources[source.name] = {
             "domain": source.domain, "licence": source.licence, **counts,
+            "dropped_characters": stage_manifest.add_counts(
+                sums["sources"][source.name]["dropped_characters"]
+                for sums in stages.values() if "sources" in sums),
             **{key: first["sources"][source.name][key] for key in ("files", "read")},
             "input_bytes": sum(file.size for file in listing if file.source == source.name)}
     stage_manifest.check_conservation(sources)
@@ -94,4 +82,7 @@ def of_corpus(recipe: RecipeConfig, listing: Sequence[File],
         "outputs": sorted([*last["outputs"], *stages.get("report", {}).get("outputs", [])],
                           key=lambda entry: entry["file"]),
         "libraries": stage_manifest.libraries(),
+        "made": {"started": min(entry["started"] for entry in run_times),
+                 "seconds": None if None in (seconds := [entry["seconds"] for entry in run_times])
+                 else round(sum(seconds), 1)},
     }

@@ -15,6 +15,7 @@ import dataclasses
 import io
 import json
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -217,21 +218,28 @@ def run(context: Context) -> None:
 
 def _check_sources(context: Context) -> None:
     """Raises ConfigError for a source of which every record is a dead letter, or an empty file."""
-    recipe, paths = context.recipe, context.paths
-    sums = stage_manifest.combine(
-        recipe, stage_manifest.read_reports(paths.temporary), None)["sources"]
-    for index, source in enumerate(recipe.sources):
-        counts = sums[source.name]
-        letters = stage_manifest.total(counts["dead_letters"])
-        empty = counts["dropped"].get("read", {}).get("empty file", 0)
-        if source.allow_unreadable or not letters or letters + empty < counts["read"]:
+    read, letters, empty = Counter(), Counter(), Counter()
+    for report in stage_manifest.read_reports(context.paths.temporary):
+        if "file" not in report:
+            read[report["source"]] += report["read"]
             continue
-        first = _first_dead_letter(paths, source.name)
+        kind = report["file"].partition("/")[0]
+        for name, counts in report.get("sources", {}).items():
+            if kind == "dead_letters":
+                letters[name] += stage_manifest.total(counts)
+            elif kind == "dropped":
+                empty[name] += counts.get("read", {}).get("empty file", 0)
+    for index, source in enumerate(context.recipe.sources):
+        name = source.name
+        if source.allow_unreadable or not letters[name] or (
+                letters[name] + empty[name] < read[name]):
+            continue
+        first = _first_dead_letter(context.paths, name)
         record = "" if first["record"] is None else f", record {first['record']}"
         raise ConfigError(
-            f"sources[{index}] {source.name!r}: none of its {counts['read']:,} records can be "
-            f"read, for example {first['path']}{record}: {first['reason']} ({first['detail']}); "
-            "correct its inputs, or set its allow_unreadable to go on without it")
+            f"sources[{index}] {name!r}: none of its {read[name]:,} records can be read, for "
+            f"example {first['path']}{record}: {first['reason']} ({first['detail']}); correct its "
+            "inputs, or set its allow_unreadable to go on without it")
 
 
 def _first_dead_letter(paths: StagePaths, source: str) -> dict[str, Any]:

@@ -1,17 +1,20 @@
-"""The books of a stage: what it read is what it kept, dropped and could not read, by source.
+"""The manifest of a stage: by source, what it read is what it kept, dropped and could not read.
 
     CORPUS/stages/NAME/manifest.json
 
-is written last, so its presence means that the stage is whole. Its fingerprint covers the inputs,
-the settings of this stage and of those before, and the versions of the libraries that decide. The
-files of `finish` are those of the corpus itself. The last stage, `report`, counts nothing anew: the
-manifest of the corpus follows it.
+is written last, so its presence means that the stage is complete. Its fingerprint covers the
+inputs, the settings of this stage and of those before, and the versions of the libraries that
+influence decisions. The files of `finish` are those of the corpus itself. The last stage, `report`,
+has no manifest: the one of the corpus follows it.
 """
 
 import contextlib
+import datetime
 import hashlib
 import importlib.metadata
 import json
+import os
+import time
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -40,19 +43,34 @@ STAGES = tuple(SECTIONS)
 _LIBRARIES = ("resiliparse", "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2",
               "ftfy", "OpenCC", "pyarrow", "numpy")
 """A newer version of these may give another text or other bytes: each is called by an extractor, or
-(jusText, lxml) by trafilatura. Filters declare their own. All stages follow all of them."""
-_ENDS = {str: {str: int}}
+(jusText, lxml) by trafilatura. Filters declare their own. All stages depend on all of them."""
+_OUTCOMES = {str: {str: int}}
 _SHAPE = {
     "fingerprint": str,
-    "sources": {str: {"files": int, "read": int, "kept": int, "dropped": _ENDS,
-                      "dead_letters": _ENDS}},
+    "sources": {str: {"files": int, "read": int, "kept": int, "dropped": _OUTCOMES,
+                      "dead_letters": _OUTCOMES}},
+    "made": dict,
     "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
 }
 
+Outcomes = dict[str, dict[str, int]]
+"""Counts by stage and reason."""
+
 
 class ConservationError(RuntimeError):
-    """A document without an end or with two, a file not read, a shard not written: a fault of this
-    program or of its runner, never of the input."""
+    """A document without an outcome or with two, a file not read, a shard not written: a bug of
+    this program or of its runner, never a fault of the input."""
+
+
+def run_time(started: float) -> dict[str, Any]:
+    """When a stage started and how long it took until now, for its manifest. It decides nothing.
+
+    SOURCE_DATE_EPOCH, as for other reproducible builds, fixes the date and leaves the seconds out.
+    """
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    when = datetime.datetime.fromtimestamp(int(fixed or started), datetime.UTC)
+    return {"started": when.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "seconds": None if fixed else round(time.time() - started, 1)}
 
 
 def libraries() -> dict[str, str]:
@@ -96,12 +114,12 @@ def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str
 
 
 def read(manifest_dir: str, folder: str) -> dict[str, Any] | None:
-    """The manifest of a whole stage, or None: there is none, or it is damaged or a file it lists is
-    missing or has another size, so that the stage is to be done again, which a line says.
+    """The manifest of a complete stage, or None: there is none, or it is damaged, or a file that it
+    lists is missing or has another size. Then a line says that the stage is done again.
 
     Args:
       manifest_dir: folder of the manifest.
-      folder: of the stage's files.
+      folder: folder of the stage's files.
     """
     path = FileSystems.join(manifest_dir, NAME)
     if not FileSystems.exists(path):
@@ -133,22 +151,26 @@ def read_reports(temporary: str) -> list[Report]:
 
 
 def outputs(reports: Iterable[Report]) -> list[dict[str, Any]]:
-    """What a manifest lists of the files that are reported on."""
+    """The entries of a manifest for the files of these reports."""
     entries = ({key: report[key] for key in ("file", "rows", "bytes", "sha256")}
                for report in reports if "file" in report)
     return sorted(entries, key=lambda entry: entry["file"])
 
 
-def _add(counts: dict[str, dict[str, int]], more: dict[str, dict[str, int]]) -> None:
-    for stage, reasons in more.items():
-        entry = counts.setdefault(stage, {})
-        for reason, count in reasons.items():
-            entry[reason] = entry.get(reason, 0) + count
+def add_counts(parts: Iterable[Outcomes]) -> Outcomes:
+    """Sums by stage and reason, in the order of their names."""
+    sums: Outcomes = {}
+    for part in parts:
+        for stage, reasons in part.items():
+            entry = sums.setdefault(stage, {})
+            for reason, count in reasons.items():
+                entry[reason] = entry.get(reason, 0) + count
+    return {stage: dict(sorted(reasons.items())) for stage, reasons in sorted(sums.items())}
 
 
-def total(ends: dict[str, dict[str, int]]) -> int:
+def total(outcomes: Outcomes) -> int:
     """Documents of all stages and reasons."""
-    return sum(sum(reasons.values()) for reasons in ends.values())
+    return sum(sum(reasons.values()) for reasons in outcomes.values())
 
 
 def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int] | None
@@ -165,8 +187,8 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
     """
     sources: dict[str, dict[str, Any]] = {
         source.name: {"files": 0, "read": 0, "kept": 0, "augmented": 0, "dropped": {},
-                      "dead_letters": {}, "characters": 0, "bytes": 0, "splits": {},
-                      "languages": {}} for source in recipe.sources}
+                      "dead_letters": {}, "dropped_characters": {}, "characters": 0, "bytes": 0,
+                      "splits": {}, "languages": {}} for source in recipe.sources}
     written = outputs(reports)
     for report in reports:
         if "file" not in report:
@@ -176,10 +198,13 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
         kind = report["file"].partition("/")[0]
         for name, count in report.get("read", {}).items():
             sources[name]["read"] += count
+        for name, counts in report.get("dropped_characters", {}).items():
+            entry = sources[name]
+            entry["dropped_characters"] = add_counts([entry["dropped_characters"], counts])
         for name, counts in report.get("sources", {}).items():
             entry = sources[name]
             if kind in ("dropped", "dead_letters"):
-                _add(entry[kind], counts)
+                entry[kind] = add_counts([entry[kind], counts])
                 continue
             for key, of in (("kept", "documents"), ("characters",) * 2, ("bytes",) * 2):
                 entry[key] += counts[of]
@@ -194,9 +219,6 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
     for name, entry in sources.items():
         for key in ("splits", "languages"):
             entry[key] = dict(sorted(entry[key].items()))
-        for key in ("dropped", "dead_letters"):
-            entry[key] = {stage: dict(sorted(reasons.items()))
-                          for stage, reasons in sorted(entry[key].items())}
         if read is not None and entry["read"] != read[name]:
             raise ConservationError(f"source {name!r}: {entry['read']} documents read, but the "
                                     f"stage before kept {read[name]}")
@@ -204,10 +226,10 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
 
 
 def check_conservation(sources: dict[str, dict[str, Any]]) -> None:
-    """Checks that every document read (and made by augmentation) has exactly one end.
+    """Checks that every document read (and made by augmentation) has exactly one outcome.
 
     Raises:
-      ConservationError: it has not.
+      ConservationError: one has not.
     """
     for name, entry in sources.items():
         dropped, dead = total(entry["dropped"]), total(entry["dead_letters"])
@@ -232,7 +254,6 @@ def check_files(sources: dict[str, dict[str, Any]], listing: Sequence[File]) -> 
 
 
 def write(folder: str, temporary: str, manifest: dict[str, Any]) -> None:
-    """The last thing a stage (or the whole run) writes."""
+    """Writes the manifest of a stage or of the corpus, as its last file."""
     data = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
-    files.write_atomically(FileSystems.join(folder, NAME), temporary,
-                           lambda handle: handle.write(data))
+    files.write_atomically(FileSystems.join(folder, NAME), temporary, data)

@@ -1,15 +1,22 @@
-"""What `prepare` checks before it writes anything, in a dry run too."""
+"""What `prepare` checks before it writes anything, and the dry run: the plan, and the decision of
+each stage on some documents."""
 
 import dataclasses
+import hashlib
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from data_beam.base import json_files
 from data_beam.base.filter import Filter
+from data_beam.base.records import DeadLetter, Document, Dropped, Record
 from data_beam.base.stage_context import KINDS
 from data_beam.config import RecipeConfig
-from data_beam.filters.chain import make_filters, make_filters_for_augmented
+from data_beam.extract.document import process
+from data_beam.filters.chain import judge, make_filters, make_filters_for_augmented
 from data_beam.readers.listing import File, list_files
+from data_beam.readers.read_file import read_file
 from data_beam.sinks import output_folder
 from data_beam.stages import augmentation, corpus_manifest, stage_manifest
 from data_beam.stages.run import finished
@@ -21,25 +28,28 @@ _SHARDS = "|".join([*(rf"{kind}/{kind}-\d{{5,}}-of-\d{{5,}}\.{suffix}"
                     r"clusters/(?:clusters-\d{5,}-of-\d{5,}\.parquet|_summary\.json)"])
 OWN_FILES = re.compile(
     rf"(?:stages/\w+/)?(?:{_SHARDS})|stages/\w+/manifest\.json|report\.(?:html|json)")
-"""What the command writes below its output, but for the manifest."""
+"""What the command writes below its output, except the manifest."""
+PREVIEWED = 200
+"""Documents that a dry run judges, the same number from each source."""
+_PER_FILE = 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """Where a run begins.
+    """Where a run starts.
 
     Attributes:
       listing: all input files.
-      notes: what the user should know of files that are not in it, a line each.
-      whole: the corpus of this recipe and these files is there.
-      replaces: another one is there, and makes room.
-      fingerprints: of the stages; empty if `whole`.
-      done: manifests of the stages that need not run; empty if `whole`.
+      notes: lines for the user about files that are not in it.
+      complete: the corpus of this recipe and these files is there.
+      replaces: another corpus is there and will be replaced.
+      fingerprints: of the stages; empty if `complete`.
+      done: manifests of the stages that need not run; empty if `complete`.
     """
 
     listing: list[File]
     notes: list[str] = dataclasses.field(default_factory=list)
-    whole: bool = False
+    complete: bool = False
     replaces: bool = False
     fingerprints: dict[str, str] = dataclasses.field(default_factory=dict)
     done: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
@@ -47,38 +57,38 @@ class Start:
 
 def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
           replace: bool = False) -> tuple[Start, list[Filter]]:
-    """Checks inputs, output, and what rules and augmentation load; writes nothing.
+    """Checks inputs, output, and what filters and augmentation load; writes nothing.
 
     Args:
       recipe: checked recipe.
       output: folder, local or on any file system that Beam knows.
       stages: the ones to run.
-      replace: a corpus of another recipe or other files is no mistake.
+      replace: a corpus of another recipe or other files may be replaced.
 
     Returns:
-      Where the run begins, and the rules if they had to be made for the check.
+      Where the run starts, and the filters if the check made them.
 
     Raises:
-      ConfigError: inputs that do not exist; an output that holds something else or lacks files; a
+      ConfigError: inputs that do not exist; an output that contains other files or lacks files; a
         stage that another one needs first; a model, list, dictionary, table or function that
         cannot be used.
     """
     notes: list[str] = []
     listing = list_files(recipe, notes.append)
     output_folder.check_is_folder(output)
-    existing = corpus_manifest.read(output)
-    if existing is not None:
-        difference = _difference(existing, corpus_manifest.identity(recipe, listing))
-        if difference is None:
-            output_folder.check_whole(
-                output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
-            return Start(listing, notes, whole=True), []
-        if not replace:
-            raise ConfigError(f"--output: {output} {difference}; choose another --output, or add "
-                              "--replace to make this one anew")
-        output_folder.check_reopen(output, OWN_FILES, corpus_manifest.NAME)
-    else:
+    identity = corpus_manifest.identity(recipe, listing)
+    existing = output_folder.finished(
+        output, corpus_manifest.NAME, lambda path: json_files.read(path, corpus_manifest.SHAPE),
+        lambda found: None if replace else _difference(found, identity),
+        "choose another --output, or add --replace to rebuild this corpus")
+    if existing is None:
         output_folder.check_begin(output, COMMAND, OWN_FILES)
+    elif _difference(existing, identity) is None:
+        output_folder.check_files(
+            output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
+        return Start(listing, notes, complete=True), []
+    else:
+        output_folder.check_reopen(output, OWN_FILES, corpus_manifest.NAME)
     fingerprints = stage_manifest.fingerprints(recipe, listing)
     done = finished(output, fingerprints)
     wanted = [stage for stage in stage_manifest.STAGES if stage in stages]
@@ -87,20 +97,20 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manif
     if missing:
         raise ConfigError(f"--stages: {wanted[0]} needs {missing[0]}, which is not done in "
                           f"{output} for these files and settings; add it")
-    # Mistakes that only rules and augmentation can see end the run before it reads anything.
-    rules: list[Filter] = []
+    # Mistakes that only filters and augmentation can see must end the run before it reads anything.
+    filters: list[Filter] = []
     if "filter" in wanted and "filter" not in done:
-        rules = make_filters(recipe)
+        filters = make_filters(recipe)
     if "finish" in wanted and "finish" not in done and recipe.augment.enabled:
         augmentation.check(recipe)
-        if not rules:
+        if not filters:
             make_filters_for_augmented(recipe)
     return Start(listing, notes, replaces=existing is not None, fingerprints=fingerprints,
-                 done=done), rules
+                 done=done), filters
 
 
 def _difference(existing: dict[str, Any], identity: dict[str, Any]) -> str | None:
-    """What tells the corpus of one manifest from that of this run, or None."""
+    """How the corpus of a manifest differs from that of this run, or None."""
     if existing["recipe_sha256"] != identity["recipe_sha256"]:
         changed = [key for key in identity["recipe"]
                    if existing["recipe"].get(key) != identity["recipe"][key]]
@@ -111,3 +121,129 @@ def _difference(existing: dict[str, Any], identity: dict[str, Any]) -> str | Non
                 f"{then['files']} of {then['bytes']:,}, or some were modified since)")
     return next((f"was made with another {path}" for path, digest in identity["loaded"].items()
                  if existing["loaded"].get(path) != digest), None)
+
+
+def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
+         replace: bool = False) -> None:
+    """Prints the plan of a recipe and a preview; writes nothing.
+
+    Args:
+      recipe: checked recipe.
+      output: folder of the corpus.
+      stages: those that would run.
+      replace: whether another corpus there would be replaced.
+
+    Raises:
+      ConfigError: as `check`.
+    """
+    start, filters = check(recipe, output, stages, replace)
+    listing = start.listing
+    filters = filters or make_filters(recipe)
+    print(_plan(recipe, start, filters, output, stages))
+    print()
+    decided: Counter[str] = Counter()
+    seen: dict[str, str] = {}
+    number = 0
+    decides = stage_manifest.STAGES[:max(map(stage_manifest.STAGES.index, stages)) + 1]
+    for name, outcome, steps in _preview(recipe, listing, filters, seen, decides):
+        number += 1
+        decided[outcome] += 1
+        print(f"{number:4d}  {name}\n      {' > '.join(steps)}")
+    print()
+    print(f"of {number} documents:")
+    for outcome, count in sorted(decided.items(), key=lambda item: (item[0] != "kept", -item[1])):
+        print(f"  {count:4d}  {outcome}")
+    if "dedup" in decides:
+        print("near copies are only found in a real run, among all documents")
+    else:
+        print(f"after {decides[-1]}, the last stage of this run")
+
+
+def _plan(recipe: RecipeConfig, start: Start, filters: Sequence[Filter],
+          output: str, stages: Sequence[str]) -> str:
+    lines = [f"plan for {output}", "  sources:"]
+    for source in recipe.sources:
+        of_source = [file for file in start.listing if file.source == source.name]
+        formats = ", ".join(sorted({entry.format for entry in source.inputs}))
+        lines.append(f"    {source.name} ({source.domain}, {source.licence}): {len(of_source):,} "
+                     f"files, {sum(file.size for file in of_source) / 1e6:.1f} MB, {formats}")
+    lines += [f"    {note}" for note in start.notes]
+    if start.complete:
+        lines.append("  the corpus is there already, complete and of this recipe: nothing to do")
+        return "\n".join(lines)
+    if start.replaces:
+        lines.append("  the corpus there, of another recipe or other files, is replaced")
+    lines.append("  stages:")
+    what = {"filter": ", ".join(each.name for each in filters),
+            "report": "report.html, report.json"}
+    for stage in stage_manifest.STAGES:
+        text = what.get(stage, ", ".join(stage_manifest.SECTIONS[stage]))
+        note = " (done before)" if stage in start.done else \
+            "" if stage in stages else " (not in this run)"
+        lines.append(f"    {stage}{note}: {text}")
+        if stage == "filter" and stage in stages:
+            lines += [f"      {note}" for each in filters for note in each.notes()]
+    lines.append(f"  {recipe.shards} shards of each kind of output")
+    return "\n".join(lines)
+
+
+def _records(recipe: RecipeConfig, listing: Sequence[File]
+             ) -> Iterator[Record | Dropped | DeadLetter]:
+    """Some records of each source: files in the order of the hash of their paths."""
+    for source in recipe.sources:
+        wanted = max(1, PREVIEWED // len(recipe.sources))
+        of_source = sorted((file for file in listing if file.source == source.name),
+                           key=lambda file: hashlib.sha256(file.path.encode()).digest())
+        for i, file in enumerate(of_source):
+            # From few files, more documents of each.
+            share = max(_PER_FILE, -(-wanted // (len(of_source) - i)))
+            for count, item in enumerate(read_file(
+                    file, source, recipe.limits.max_record_bytes), 1):
+                yield item
+                wanted -= 1
+                if not wanted or count == share:
+                    break
+            if not wanted:
+                break
+
+
+def _preview(recipe: RecipeConfig, listing: Sequence[File], filters: list[Filter],
+             seen: dict[str, str], stages: Sequence[str]
+             ) -> Iterator[tuple[str, str, list[str]]]:
+    """For each document its name, its outcome and the decision of each step until then."""
+    for item in _records(recipe, listing):
+        origin = item.origin
+        name = f"{origin.source} {origin.path}" + (
+            f" #{origin.record}" if origin.record is not None else "")
+        outcome = process(item, recipe) if isinstance(item, Record) else item
+        steps = ["read"]
+        if isinstance(outcome, Document):
+            steps.append(f"extract: {len(outcome.text):,} characters"
+                         + (f" ({', '.join(outcome.transforms)})" if outcome.transforms else ""))
+            document = outcome
+            for stage, outcome in judge(document, filters if "filter" in stages else []):
+                if isinstance(outcome, Document):
+                    steps.append(stage + _changes(document, outcome))
+                    document = outcome
+        if isinstance(outcome, Document) and "dedup" in stages:
+            first = seen.setdefault(outcome.sha256, name)
+            if first != name:
+                outcome = Dropped(origin, "dedup", "exact duplicate", f"same text as {first}")
+        if isinstance(outcome, Document):
+            yield name, "kept", [*steps, "kept"]
+            continue
+        verb = "dropped" if isinstance(outcome, Dropped) else "dead letter"
+        steps.append(f"{verb} by {outcome.stage}: {outcome.reason}"
+                     + (f" ({outcome.detail})" if outcome.detail else ""))
+        yield name, f"{verb} by {outcome.stage}: {outcome.reason}", steps
+
+
+def _changes(before: Document, after: Document) -> str:
+    """What a filter changed, in brackets."""
+    parts = []
+    if after.language != before.language:
+        parts.append(f"{after.language} {after.language_score:.2f}")
+    parts += [f"{key} {value:g}" for key, value in after.scores.items()
+              if before.scores.get(key) != value]
+    parts += after.transforms[len(before.transforms):]
+    return f" ({', '.join(parts)})" if parts else ""

@@ -1,1 +1,1 @@
-"""What the tokenizer commands share."""
+"""What the tokenizer commands share: training, measuring, encoding a corpus."""

@@ -1,9 +1,9 @@
 """How many tokens a tokenizer needs for a text.
 
-Fertility is tokens per word (Rust et al. 2021, arXiv:2012.15613): all tokens of a text over its
-words. Words are what lies between white space; in Chinese, what rjieba cuts, without white space
-and punctuation, which in other languages belongs to the word beside it. Other languages that are
-written without spaces have no words here.
+Fertility is tokens per word (Rust et al. 2021, arXiv:2012.15613): all tokens of a text divided by
+its words. Words are separated by white space, with the punctuation beside them; in Chinese they are
+rjieba's segments without white space and punctuation. For other languages written without spaces
+words are not counted.
 """
 
 import dataclasses
@@ -12,11 +12,11 @@ from typing import Any
 
 import rjieba
 
-from data_beam.tokenizer.text_sample import han_share
+from data_beam.tokenizer.training import han_share
 from maxlm.data.tokenizer import Tokenizer
 
 GROUPS = {"sources": "source", "domains": "domain", "languages": "language"}
-"""Part of a report -> column that it goes by."""
+"""Part of a report -> column that it groups by."""
 _COLUMNS = (("chars/token", "characters_per_token", "{:.2f}"),
             ("tokens/word", "tokens_per_word", "{:.2f}"),
             ("bytes/token", "bytes_per_token", "{:.2f}"),
@@ -26,7 +26,7 @@ _WITHOUT_SPACES = ("ja", "th", "lo", "km", "my", "bo", "dz")
 
 
 def count_words(text: str, language: str) -> int | None:
-    """Words of a text; None where they cannot be told.
+    """Words of a text; None where they cannot be counted.
 
     Args:
       text: any.
@@ -45,7 +45,7 @@ class Counts:
 
     Attributes:
       word_tokens: tokens of the documents whose words are counted.
-      byte_pieces: tokens that are no whole characters.
+      byte_pieces: tokens that are parts of a character.
     """
 
     documents: int = 0

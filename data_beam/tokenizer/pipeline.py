@@ -2,8 +2,8 @@
 
     document files -> row groups | encode, check, stage parts by shard -> group -> shards
 
-Only keys and the names of part files are shuffled: neither text nor tokens. A shard is read from
-its parts, sorted and written in the memory of one worker.
+Only keys and the names of part files are shuffled, neither texts nor tokens. One worker reads a
+shard from its parts, sorts it in memory and writes it.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ from maxlm.data.tokenizer import Tokenizer
 COLUMNS = ["id", "text", "source", "domain", "licence", "split", "sha256"]
 _PART_SCHEMA = pa.schema([("hash", pa.uint64()), ("id", pa.binary(ID_BYTES)),
                           ("bytes", pa.int64()), ("tokens", pa.large_binary())])
-WRONG_TEXT = "its text is not the one its sha256 is of"
+WRONG_TEXT = "its text does not have the sha256 of its row"
 _PART_BYTES = 32 * 2**20
 _ROW_GROUPS = 4
 Key = tuple[str, str, int]
@@ -43,7 +43,7 @@ Key = tuple[str, str, int]
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What workers need to know."""
+    """Paths and settings for the workers."""
 
     output: str
     temporary: str
@@ -52,7 +52,7 @@ class Job:
     shards: dict[tuple[str, str], int]
     """Number of shards by split and source."""
     progress: bool
-    """Workers are on this machine: they leave their counts in the temporary folder."""
+    """Workers are on this machine and write their counts to the temporary folder."""
 
     def folder(self, name: str) -> str:
         return FileSystems.join(self.temporary, name)
@@ -60,12 +60,12 @@ class Job:
 
 def _write_json(job: Job, folder: str, name: str, value: Any) -> None:
     data = json.dumps(value, sort_keys=True).encode()
-    files.write_atomically(FileSystems.join(job.folder(folder), name), job.temporary,
-                           lambda handle: handle.write(data))
+    files.write_atomically(FileSystems.join(job.folder(folder), name), job.temporary, data)
 
 
 def _report_damage(job: Job, path: str, error: BaseException) -> None:
-    """Leaves a report that ends the command with one line, whatever the runner makes of errors."""
+    """Writes a report of a damaged file. The command turns it into one line; the runner would wrap
+    an exception."""
     _write_json(job, "reports", f"damaged-{xxhash.xxh3_128_hexdigest(path.encode())}.json",
                 {"damaged": damaged(path, error)})
 
@@ -95,8 +95,7 @@ class RowGroups(beam.DoFn):
 class Encode(beam.DoFn):
     """A range of row groups -> (shard key, part file). Failures and counts go to files.
 
-    A part belongs to the bundle that made it: a bundle that is tried again makes new parts, and
-    those of the failed try are never named.
+    A bundle that is retried writes new parts; the parts of the failed attempt are not used.
     """
 
     def __init__(self, job: Job):
@@ -142,11 +141,11 @@ class Encode(beam.DoFn):
 
     def _encode(self, row: dict[str, Any], counts: dict[tuple[str, str], dict[str, Any]]
                 ) -> str | None:
-        """Stages one document; returns what is wrong with it, if anything."""
+        """Encodes one document into its part; returns what is wrong with it, if anything."""
         tokenizer, text = self._tokenizer, row["text"]
         shards = self._job.shards.get((row["split"], row["source"]))
         if not shards:
-            return f"the manifest knows no documents of its source in split {row['split']!r}"
+            return f"the manifest has no documents of its source in split {row['split']!r}"
         try:
             doc_id = bytes.fromhex(row["id"])
         except ValueError:
@@ -159,7 +158,7 @@ class Encode(beam.DoFn):
             return WRONG_TEXT
         ids = tokenizer.encode(text)
         if tokenizer.decode(ids) != text:
-            return "its text does not come back from its tokens"
+            return "decoding its tokens gives another text"
         tokens = np.array([tokenizer.bos_id, *ids, tokenizer.eos_id], self._dtype)
         size = len(encoded)
         order = xxhash.xxh3_64_intdigest(doc_id)

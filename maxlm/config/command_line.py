@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import difflib
 import importlib.util
+import math
 import os
 import re
 import sys
@@ -27,7 +28,7 @@ def load_config_file(argument: str) -> ml_collections.ConfigDict:
 
     Raises:
       ConfigError: no such file, no `get_config`, a mistake inside the file (with its line), or
-        something else than a ConfigDict comes back.
+        it returns something other than a ConfigDict.
     """
     name, colon, text = argument.partition(".py:")
     path = Path(name + ".py" if colon else name)
@@ -93,7 +94,7 @@ def _where(path: Path, error: Exception) -> str:
 
 
 def _what(error: Exception) -> str:
-    """The error in one line, with the nearest field where a field's name is the mistake."""
+    """The error in one line; names the closest field if a field's name is misspelled."""
     text = str(error.args[0] if error.args else error)
     unknown = re.search(r'Key "(\w+)" does not exist', text)  # a locked ConfigDict
     if unknown:
@@ -154,11 +155,22 @@ def resolve_config(
 
 
 class RunFailure(RuntimeError):
-    """The work cannot go on, and not for a mistake in the settings; the message says what to do."""
+    """A failure that is no mistake in the settings; the message says what to do."""
+
+
+def size(text: str) -> int:
+    """The type of a flag for a number of bytes: 50e6 is as good as 50000000."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1 <= value < math.inf:  # false for a nan
+        raise argparse.ArgumentTypeError(f"must be a number of at least 1, got {text!r}")
+    return int(value)
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse whose errors are one line and name the nearest flag, and whose help has sections.
+    """argparse with one-line errors that name the closest flag, and with help by section.
 
     Args:
       fields: the config class of the command, if it has one. `--help` then lists its sections,
@@ -232,7 +244,7 @@ class Parser(argparse.ArgumentParser):
             near = None if flag in self._option_string_actions else self._near(flag, missing)
             if near:
                 raise self.unknown(flag)
-        raise ConfigError(f"{message}; see --help")
+        raise ConfigError(f"{message.removeprefix('argument ')}; see --help")
 
 
 class _ShowHelp(argparse.Action):
@@ -271,7 +283,7 @@ def run_command(main: Callable[[Sequence[str]], int | None]) -> None:
     except RunFailure as error:
         print(f"failed: {error}", file=sys.stderr)
         sys.exit(1)
-    except BrokenPipeError:  # `| head` closed our output; not worth a word.
+    except BrokenPipeError:  # `| head` has closed the output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     sys.exit(status or 0)

@@ -185,7 +185,7 @@ def _check_bounds(value: Any, field: dataclasses.Field, path: str) -> None:
         raise ConfigError(f"{path}: {value!r} is not one of {', '.join(names)}{hint}")
     if not _is_number(value):
         return
-    if not math.isfinite(value):
+    if not math.isfinite(value):  # pyright: ignore[reportArgumentType]: checked above
         raise ConfigError(f"{path}: must be a finite number, got {value}")
     if rules.get("minimum") is not None and value < rules["minimum"]:
         raise ConfigError(f"{path}: must be at least {rules['minimum']}, got {value}")
@@ -305,7 +305,7 @@ def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str
         hints = typing.get_type_hints(kind)
         if part not in hints:
             if len(parts) == 1:  # `--config.steps`: point at the section that has it.
-                homes = {inner: section for section, sub in hints.items()
+                homes = {inner: section for section, sub in reversed(hints.items())
                          if dataclasses.is_dataclass(sub) for inner in typing.get_type_hints(sub)}
                 near = difflib.get_close_matches(part, [*hints, *homes], n=1, cutoff=0.6)
                 if near and near[0] in homes:

@@ -1,4 +1,4 @@
-"""A large configuration in miniature: same kind of network and run, sizes of a few seconds."""
+"""A large configuration in miniature: the same kind of network and run, done in seconds."""
 
 import dataclasses
 
@@ -9,10 +9,10 @@ from maxlm.config.trainer import Config
 def shrink(config: Config) -> Config:
     """The same run, small enough for any machine: about 0.1 million parameters and 4 steps.
 
-    What makes the configuration what it is stays: grouped or full attention, tied or separate
-    head, remat and scanning, packing, dtypes, optimizer, schedule, and which mesh axes are used.
-    Widths, depth, rows, tokens and steps shrink. For a look at a configuration on a laptop, and
-    for the tests that run every documented command.
+    Kept: grouped or full attention, tied or separate head, remat and scanning, packing, dtypes,
+    optimizer, schedule, and which mesh axes are used. Reduced: widths, depth, rows, tokens and
+    steps. For trying a configuration on a laptop, and for the tests that run every documented
+    command.
     """
     grouped = config.model.num_kv_heads < config.model.num_heads
     accumulation = min(config.run.accumulation_steps, 2)

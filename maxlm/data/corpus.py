@@ -239,7 +239,7 @@ class TokenCorpus:
             path = self.directory / shard.index
             try:
                 column = pq.read_table(path, columns=["tokens"])["tokens"].to_numpy()
-            except Exception as error:  # pyarrow raises many kinds; all mean the same here.
+            except Exception as error:  # pyarrow raises many kinds of errors
                 raise CorpusError(f"{path}: the index cannot be read ({error})") from None
             if len(column) != shard.documents or int(column.sum(dtype=np.int64)) != shard.tokens:
                 raise CorpusError(f"{path}: {len(column)} documents of {column.sum()} tokens, but "
@@ -266,7 +266,7 @@ class TokenCorpus:
         def check(file: tuple[str, str]) -> str | None:
             return None if file_sha256(self.directory / file[0]) == file[1] else file[0]
 
-        # Hashing and reading both let go of Python's lock.
+        # Hashing and reading both release the GIL.
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as threads:
             for name in filter(None, threads.map(check, files)):
                 raise CorpusError(

@@ -1,17 +1,17 @@
 """Hugging Face `tokenizer.json` files, read by the `tokenizers` package.
 
-Such a file does not say which tokens begin and end a document. They are looked for, in this order:
+Such a file does not say which tokens begin and end a document. They are taken, in this order, from
 
-1. what the caller names (--bos_token, --eos_token, --pad_token of data_beam.tokenize),
+1. the caller (--bos_token, --eos_token, --pad_token of data_beam.tokenize),
 2. `tokenizer_config.json` beside the file, then `special_tokens_map.json`.
 
-BOS and EOS are needed and may be the same token; padding is EOS when nothing else is named, which
-is harmless, because padding has weight 0. A folder of tokens keeps the three names in a
-`tokenizer_config.json` of its own.
+BOS and EOS are required and may be the same token. Padding is EOS unless named; that is harmless,
+because padding has weight 0. A folder of tokens stores the three names in its own
+`tokenizer_config.json`.
 
-Special tokens are written around documents and never read in them: `<s>` or `<|endoftext|>` in a
-text stays text. Whatever else the file's own post-processor, padding or truncation would do is
-left out.
+Special tokens are added around documents and never recognised inside them: `<s>` or
+`<|endoftext|>` in a text stays text. The file's post-processor, padding and truncation are not
+used.
 """
 
 import functools
@@ -44,7 +44,7 @@ def load(path: Path, field: str, special: Mapping[str, str], documents: bool
     content = path.read_bytes()
     try:
         model = _parse(content)
-    except Exception as error:  # the package has no class of its own for a file it cannot read
+    except Exception as error:  # the package raises a plain Exception
         raise ConfigError(f"{field}: {str(path)!r} is not a Hugging Face tokenizer "
                           f"({' '.join(str(error).split())[:200]})") from None
     named = {name: special.get(name) or _named_beside(path, name) for name in SPECIAL}
@@ -86,7 +86,7 @@ def _parse(content: bytes) -> tokenizers.Tokenizer:
     model = tokenizers.Tokenizer.from_str(content.decode())
     model.no_padding()
     model.no_truncation()
-    model.encode_special_tokens = True  # that is: as text
+    model.encode_special_tokens = True  # as text
     return model
 
 
@@ -118,8 +118,7 @@ def byte_characters() -> dict[str, int]:
 
 
 class HuggingFaceTokenizer(Tokenizer):
-    """A tokenizer.json with the names of its special tokens. Ids that no name is given for are -1.
-    """
+    """A tokenizer.json with the names of its special tokens. The id of an unnamed one is -1."""
 
     def __init__(self, model: bytes, special: Mapping[str, str | None]):
         self._tokenizer = _parse(model)
@@ -140,7 +139,7 @@ class HuggingFaceTokenizer(Tokenizer):
         self._spell_mark(ids)
 
     def _spell_mark(self, ids: Mapping[str, int]) -> None:
-        """Has SPACE_MARK spelled by its bytes where it would come back as a space."""
+        """Encodes SPACE_MARK by its bytes if it would otherwise be decoded as a space."""
         mark = [ids.get(f"<0x{byte:02X}>", -1) for byte in SPACE_MARK.encode()]
         text = f"a{SPACE_MARK}b"
         spelled = [*self._encode("a"), *mark, *self._encode("b")]
@@ -158,7 +157,7 @@ class HuggingFaceTokenizer(Tokenizer):
 
     @functools.cached_property
     def _bytes(self) -> dict[int, bytes]:
-        """What each id stands for; special ids for nothing."""
+        """The bytes that each id stands for; none for special ids."""
         byte_level = '"ByteLevel"' in json.dumps(self._json.get("decoder"))
         alphabet = byte_characters()
         added = self._tokenizer.get_added_tokens_decoder()

@@ -20,9 +20,9 @@ Batch = dict[str, np.ndarray]
 
 
 def _end_with_parent() -> None:
-    """Ends this worker when its parent is gone, and not at a signal to the whole process group:
-    the parent may need more batches before it stops. Grain's workers wait for room in their queue,
-    and after kill -9 of the parent would wait forever."""
+    """Ends this worker when its parent is gone, and only then: it ignores signals to the whole
+    process group, because the parent may need more batches before it stops. Without this, Grain's
+    workers would wait for room in their queue forever after kill -9 of the parent."""
     parent = multiprocessing.parent_process()
     if parent is not None and threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -92,12 +92,12 @@ def make_loader(
       A generator; `close()` ends its threads or processes.
     """
     if not flags.FLAGS.is_parsed():
-        flags.FLAGS.mark_as_parsed()  # Grain's workers read its flags; their defaults are meant.
+        flags.FLAGS.mark_as_parsed()  # Grain's workers read its flags; the defaults are right.
     count = stop_step - start_step
     if count <= 0:
         return
-    # A worker of Grain that comes to its end leaves the last batch in shared memory, which Python
-    # then warns of: none does before it is closed. At most a few batches are prepared in vain.
+    # A Grain worker that reaches its end leaves the last batch in shared memory, and Python warns
+    # of the leak. So the workers get a few more steps than needed and are closed before the end.
     per_worker = -(-prefetch // max(1, workers))
     beyond = workers * (per_worker + 4)
     steps = grain.MapDataset.source(_Steps(plan, start_step, stop_step + beyond, row_indices))
@@ -114,8 +114,8 @@ def make_loader(
     try:
         for step, batch in itertools.islice(iterator, count):
             if workers:
-                # Arrays of a worker lie in shared memory, which is scarce: a copy, in place of
-                # what it was made from, lets go of it.
+                # A worker's arrays are in shared memory, which is scarce; replacing them by copies
+                # frees it.
                 batch = {k: np.array(v) for k, v in batch.items()}
             yield step, batch
     finally:

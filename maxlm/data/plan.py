@@ -55,7 +55,7 @@ def _verify(chosen: list[ChosenSource]) -> None:
     try:
         for corpus in {id(c.corpus): c.corpus for c in chosen}.values():
             corpus.verify(tuple(c.entry.name for c in chosen if c.corpus is corpus),
-                          *processes.place())
+                          *processes.process_index_and_count())
     except CorpusError as error:
         problem = str(error)
     if problem := processes.first_problem(problem):

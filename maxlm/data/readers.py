@@ -41,7 +41,7 @@ class ReaderPool:
                     raise CorpusError(f"{path}: the shard cannot be opened ({error})") from None
                 self._readers[path] = reader
                 while len(self._readers) > self.limit:
-                    # Closed when the last thread that reads from it lets go of it.
+                    # Closed when the last thread that reads from it is done.
                     self._readers.popitem(last=False)
             else:
                 self._readers.move_to_end(path)
@@ -58,7 +58,7 @@ class ReaderPool:
             if records[-1] - records[0] == len(records) - 1:
                 return reader.read(records[0], records[-1] + 1)
             return reader.read(list(records))
-        except Exception as error:  # the library's kinds of error all mean a damaged shard here
+        except Exception as error:  # any error of the library means a damaged shard here
             raise CorpusError(f"{path}: records {list(records)} cannot be read ({error})") from None
 
 

@@ -1,4 +1,4 @@
-"""What is inside a SentencePiece model file, and pieces added to it.
+"""Reads the contents of a SentencePiece model file, and adds pieces to it.
 
 The file is a protocol buffer (`sentencepiece_model.proto` of SentencePiece, version 2 syntax). The
 Python classes that SentencePiece ships for it need a newer protobuf than Apache Beam allows, so
@@ -149,11 +149,12 @@ def lowest_score(pieces: Iterable[Piece]) -> float:
 
 
 def symbol_score(text: str, lowest: float) -> float:
-    """Score of a piece of a unigram model that is to win over any other way to spell its text.
+    """Score for a piece of a unigram model that must be preferred to any other segmentation of its
+    text.
 
-    Per character it gains more than pieces that reach over both its ends can save, which is at most
-    what two characters without a piece cost; of two such pieces, one inside the other, the longer
-    wins.
+    Pieces that overlap both ends of it can save at most the cost of two characters without a piece;
+    the score gains more than that for each character. Of two such pieces, one inside the other, the
+    longer one is preferred.
 
     Args:
       text: of the piece.
@@ -165,8 +166,8 @@ def symbol_score(text: str, lowest: float) -> float:
 def exact_unigram(model: bytes) -> bytes:
     """A unigram model whose best segmentation does not depend on rounding.
 
-    SentencePiece adds up scores over the whole text in float32, so that ties and near ties are
-    decided by the place in a document, and other implementations, in float64, decide otherwise.
+    SentencePiece adds up scores over the whole text in float32, so the position in the document
+    decides ties and near ties, and other implementations, in float64, decide differently.
     Scores that are multiples of 1/16 add up exactly to 2^20, some 100,000 tokens. User-defined
     pieces, which SentencePiece counts as -0.1, become ordinary pieces: runs of white space at -1/8,
     the others at `symbol_score`.
@@ -188,15 +189,15 @@ def exact_unigram(model: bytes) -> bytes:
 
 def with_pieces(model: bytes, added: Iterable[Piece], changed: Mapping[int, Piece] | None = None
                 ) -> bytes:
-    """The model with pieces after those it has: no id moves.
+    """The model with pieces added at the end, so that no id changes.
 
-    A list of a protocol buffer grows by what is appended to its bytes, and a second trainer_spec is
-    merged into the first.
+    Appending to the bytes of a protocol buffer extends its lists and merges a second trainer_spec
+    into the first.
 
     Args:
       model: of any kind.
       added: the new pieces.
-      changed: id -> what stands in the place of an old piece.
+      changed: id -> replacement of an old piece.
     """
     if changed:
         ids = itertools.count()

@@ -57,9 +57,9 @@ class Tokenizer(abc.ABC):
         Args:
           path: a SentencePiece model, a Hugging Face tokenizer.json, or a folder with one of them.
           field: what the user set, for messages.
-          special: bos_token, eos_token, pad_token of a tokenizer.json; for those left out its
-            tokenizer_config.json or special_tokens_map.json is asked.
-          documents: it is to wrap documents in BOS and EOS, and so has to have both.
+          special: bos_token, eos_token, pad_token of a tokenizer.json; the others are taken from
+            its tokenizer_config.json or special_tokens_map.json.
+          documents: whether it will wrap documents in BOS and EOS, which must then both exist.
 
         Raises:
           ConfigError: the file is missing, no tokenizer, or has no BOS or EOS.
@@ -89,7 +89,7 @@ class Tokenizer(abc.ABC):
 
     @staticmethod
     def from_files(files: Mapping[str, bytes]) -> "Tokenizer":
-        """The tokenizer whose attribute `files` this was."""
+        """The tokenizer that has these `files`."""
         if SENTENCEPIECE_FILE in files:
             return SentencePieceTokenizer(files[SENTENCEPIECE_FILE])
         from maxlm.data import huggingface_tokenizer
@@ -112,7 +112,7 @@ class Tokenizer(abc.ABC):
 
     @abc.abstractmethod
     def decode(self, ids: Iterable[int]) -> str:
-        """Text of ids; special ids give nothing, bytes that are no UTF-8 give U+FFFD."""
+        """Text of ids; special ids have no text, invalid UTF-8 becomes U+FFFD."""
 
     @abc.abstractmethod
     def pieces(self, ids: Iterable[int]) -> list[str]:
@@ -120,19 +120,19 @@ class Tokenizer(abc.ABC):
 
     @abc.abstractmethod
     def is_byte(self, token: int) -> bool:
-        """The id stands for bytes that are no whole characters."""
+        """Whether the id stands for bytes that are not whole characters."""
 
     @abc.abstractmethod
     def piece_bytes(self) -> np.ndarray:
         """UTF-8 bytes of text that each id stands for. [vocab_size] int32; 0 for special ids.
 
-        Over the ids of a text that decodes to itself they sum to its bytes and `prefix_bytes`.
+        Over the ids of a text that decodes to itself, they sum to its bytes plus `prefix_bytes`.
         """
 
     @property
     def prefix_bytes(self) -> int:
-        """Bytes that encoding puts before a text and decoding takes away: 1 for tokenizers that
-        begin every text with a space, else 0."""
+        """Bytes that encoding adds before a text and decoding removes: 1 for tokenizers that begin
+        every text with a space, else 0."""
         return int(self.piece_bytes()[self.encode("a")].sum()) - 1
 
 

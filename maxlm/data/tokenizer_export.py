@@ -79,7 +79,7 @@ def to_huggingface(tokenizer: SentencePieceTokenizer, texts: Sequence[str] = ()
                             ("pad_token", tokenizer.pad_id))})
     for text in (*CHECKED_TEXTS, *texts):
         ours, theirs = tokenizer.encode(text), exported.encode(text)
-        lost = tokenizer.unk_id in ours  # and shown differently by the two
+        lost = tokenizer.unk_id in ours  # which the two show differently
         if ours != theirs or (not lost and tokenizer.decode(ours) != exported.decode(theirs)):
             raise ConfigError(f"--tokenizer: tokenizer.json would give other ids than the model on "
                               f"{text[:60]!r}: {theirs[:12]} instead of {ours[:12]}")
@@ -87,8 +87,8 @@ def to_huggingface(tokenizer: SentencePieceTokenizer, texts: Sequence[str] = ()
 
 
 def _bpe(model: Model, tokenizer: SentencePieceTokenizer) -> models.BPE:
-    """SentencePiece joins the pair whose union has the best score; every way to split a piece in
-    two is such a pair, and their order is that of the scores."""
+    """SentencePiece merges the pair whose union has the best score. So every split of a piece into
+    two is a merge, and the merges are ordered by score."""
     ids = {piece.text: number for number, piece in enumerate(model.pieces)}
     normal = {piece.text for piece in model.pieces if piece.kind is Kind.NORMAL}
     pairs = []
@@ -104,11 +104,11 @@ def _bpe(model: Model, tokenizer: SentencePieceTokenizer) -> models.BPE:
 
 
 def _unigram(model: Model, tokenizer: SentencePieceTokenizer) -> models.Unigram:
-    """Here user-defined pieces are part of the lattice, at the score that SentencePiece gives them:
+    """User-defined pieces are part of the lattice, with the score that SentencePiece gives them:
     its bonus, -0.1 + bytes * highest score, where the highest is at least (nearly) 0.
 
-    Control, unknown and byte pieces never match a text in SentencePiece. `tokenizers` matches all,
-    so these cost more than any other way to spell their texts by pieces.
+    In SentencePiece, control, unknown and byte pieces never match a text. `tokenizers` matches all
+    pieces, so these get a cost above that of any other segmentation of their texts.
     """
     lowest = lowest_score(model.pieces)
     highest = max(0.0, *(piece.score for piece in model.pieces if piece.kind is Kind.NORMAL))
@@ -125,8 +125,8 @@ def _unigram(model: Model, tokenizer: SentencePieceTokenizer) -> models.Unigram:
 
 
 def _keep_unknown_apart(built: tokenizers.Tokenizer, model: Model) -> None:
-    """Splits texts around characters without a piece, if the names of control and byte pieces have
-    some: they are the one thing that costs `tokenizers` more than those names."""
+    """Splits texts around characters without a piece, if names of control and byte pieces contain
+    such characters. To `tokenizers`, only these characters cost more than such a name."""
     spelled = {character for piece in model.pieces for character in piece.text
                if piece.kind in (Kind.NORMAL, Kind.USER_DEFINED)}
     if any(set(piece.text) - spelled for piece in model.pieces):

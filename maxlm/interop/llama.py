@@ -86,7 +86,7 @@ def to_llama(params: Params, config: ModelConfig, *,
              interleaved: bool = False) -> dict[str, np.ndarray]:
     """Our parameters as transformers' state dict, float32 arrays.
 
-    A tied model has no "lm_head.weight". Pass `llama_config` along: rope theta and the epsilon of
+    A tied model has no "lm_head.weight". Store `llama_config` too: rope theta and the epsilon of
     the norms are not in the weights.
     """
     named = {}

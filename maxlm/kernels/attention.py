@@ -27,7 +27,7 @@ def reference(
     key_segments_BS: jax.Array,
     query_index_BT: jax.Array | None = None,
 ) -> jax.Array:
-    """Attention by the formula, all scores at once. The truth the others are tested against.
+    """Attention by the formula, all scores at once. The others are tested against it.
 
     Args:
       query_BTHK, key_BSGK, value_BSGK: one dtype; H is a multiple of G.

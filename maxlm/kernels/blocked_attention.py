@@ -16,7 +16,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from maxlm.config.schema import ConfigError
 from maxlm.kernels.masks import MASKED, segment_starts
-from maxlm.kernels.matmul import stored
+from maxlm.kernels.matmul import materialize
 from maxlm.parallel.mesh import batch_shards
 from maxlm.precision.policy import matmul_precision
 
@@ -32,11 +32,11 @@ def blocked(
     key_segments_BS: jax.Array,
     query_index_BT: jax.Array | None = None,
 ) -> jax.Array:
-    """See `maxlm.kernels.attention.reference`, for rows of documents one after the other.
+    """As `maxlm.kernels.attention.reference`, for rows in which each segment is contiguous.
 
-    A segment that goes on after another one has begun counts as two here, and as one there. The
-    rows of maxlm/data never hold such a segment (tests/maxlm/data/test_plan.py), and decoding,
-    which has one segment, uses the reference.
+    Here a segment that continues after another one counts as two segments, in the reference as
+    one. Rows of maxlm/data never contain such a segment (tests/maxlm/data/test_plan.py), and
+    decoding, which has one segment, uses the reference.
 
     Raises:
       ConfigError: queries and keys are not the same tokens (a KV cache).
@@ -130,12 +130,12 @@ def _forward(query_GRTK, key_GTK, value_GTK, starts_T):
 def _backward(query_GRTK, key_GTK, value_GTK, starts_T, out_GRTK, log_sum_GRT1, d_out_GRTK):
     """Gradients of query, as [G, K, R, T], key and value of one row, in their dtype.
 
-    Scores stand here with the keys first, [G, S, M], and there is a transpose of the keys: so each
-    matmul but the two of the scores is a plain one, rows by columns, which is twice as fast.
+    Scores are stored keys first, [G, S, M], and the keys are also stored transposed. Each matmul
+    but the two of the scores is then rows by columns, which is twice as fast.
     """
     G, R, T, K = query_GRTK.shape
     dtype = query_GRTK.dtype
-    key_GKT = stored(key_GTK.swapaxes(1, 2)) if G > 1 else key_GTK.swapaxes(1, 2)
+    key_GKT = materialize(key_GTK.swapaxes(1, 2)) if G > 1 else key_GTK.swapaxes(1, 2)
     delta_GRT1 = (out_GRTK.astype(jnp.float32) * d_out_GRTK.astype(jnp.float32)).sum(
         axis=-1, keepdims=True)
     d_query = []

@@ -14,9 +14,9 @@ WITHOUT_YNNPACK = ("xla_cpu_experimental_ynn_fusion_type", "")
 
 
 def compiler_options(precision: PrecisionConfig, mesh: Mesh) -> dict[str, Any]:
-    """Options for `lowered.compile(compiler_options=...)`: speed, never results.
+    """Options for `lowered.compile(compiler_options=...)`. They change the speed only.
 
-    An option that this version of XLA does not have is left out.
+    Options that this version of XLA does not know are omitted.
     """
     cpu = mesh.devices.flat[0].platform == "cpu"
     wanted = [WITHOUT_YNNPACK] if cpu and precision.compute == "float32" else []

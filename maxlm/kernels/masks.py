@@ -1,4 +1,4 @@
-"""Who sees whom in a packed row."""
+"""Which keys each query sees in a packed row."""
 
 import jax
 import jax.numpy as jnp
@@ -27,8 +27,8 @@ def seen(query_segments_BT: jax.Array, key_segments_BS: jax.Array,
 def segment_starts(segments_BT: jax.Array) -> jax.Array:
     """Where in the row the segment of each token starts, int32 [B, T].
 
-    A token sees those from there to itself: the mask of `seen` for rows of documents one after
-    the other (which packed rows are), by comparing places only, which XLA:CPU can vectorize.
+    A token sees the tokens from there up to itself. In packed rows, whose documents are contiguous,
+    this is the mask of `seen`, but it compares positions only, which XLA:CPU can vectorize.
     """
     before_BT = jnp.pad(segments_BT, ((0, 0), (1, 0)), constant_values=-1)[:, :-1]
     index_T = jnp.arange(segments_BT.shape[1], dtype=jnp.int32)

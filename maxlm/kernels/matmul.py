@@ -14,9 +14,9 @@ from maxlm.precision.policy import matmul_precision
 def matmul(x: jax.Array, weight: jax.Array, contract: int = 1) -> jax.Array:
     """Contracts the last `contract` dimensions of x with the first ones of weight.
 
-    Both are made matrices first. A dot with several row dimensions would be the same to the
-    mathematics, but the gradient of its weight sums over several dimensions, and XLA:CPU copies
-    both operands into another order for that.
+    Both are reshaped to matrices first. The result would be the same without it, but the gradient
+    of the weight would then sum over several dimensions, for which XLA:CPU copies both operands
+    into another order.
 
     Args:
       x: [rows..., inner...], compute dtype.
@@ -50,7 +50,7 @@ _matmul.defvjp(_matmul_forward, _matmul_backward)
 
 
 def input_gradient(d_y_NC: jax.Array, weight_KC: jax.Array) -> jax.Array:
-    """Gradient [N, K] of a matmul's activations, in the dtype of that of its result."""
+    """Gradient [N, K] of a matmul's activations, in the dtype of `d_y_NC`."""
     return jnp.dot(d_y_NC, transposed(weight_KC.astype(d_y_NC.dtype)),
                    precision=matmul_precision(d_y_NC.dtype))
 
@@ -62,7 +62,7 @@ def weight_gradient(x_NK: jax.Array, d_y_NC: jax.Array, dtype: jnp.dtype) -> jax
 
 
 def transposed(x_NK: jax.Array) -> jax.Array:
-    """The transpose, stored as such where that makes the matmul it goes into faster.
+    """The transpose, written to memory where that makes the matmul that reads it faster.
 
     XLA folds a transpose into the dot that reads it. On CPU that dot of bfloat16 then misses the
     fast kernel: 150 instead of 300 GFLOP/s.
@@ -71,17 +71,17 @@ def transposed(x_NK: jax.Array) -> jax.Array:
         return x_NK.T
 
     def by_halves(x_NK: jax.Array) -> jax.Array:
-        return stored(x_NK.T.reshape(2, -1, x_NK.shape[0])).reshape(-1, x_NK.shape[0])
+        return materialize(x_NK.T.reshape(2, -1, x_NK.shape[0])).reshape(-1, x_NK.shape[0])
 
     return jax.lax.platform_dependent(x_NK, cpu=by_halves, default=jnp.transpose)
 
 
-def stored(x: jax.Array) -> jax.Array:
-    """`x` itself, at least two in its first dimension, as an array in memory and in its own layout,
-    so that nothing it comes from is folded into what reads it. On one device; `x` on several.
+def materialize(x: jax.Array) -> jax.Array:
+    """`x`, written to memory in its own layout, so that XLA:CPU does not fold the operations before
+    it into those after it. `x` has at least two rows. With several devices, `x` unchanged.
 
-    XLA:CPU drops an `optimization_barrier` before it folds. What goes into a loop is stored; the
-    barrier only keeps JAX from seeing that the loop does nothing.
+    XLA:CPU removes an `optimization_barrier` before it folds, but it writes the inputs of a loop to
+    memory. The barrier here only keeps JAX from removing the loop, which does nothing.
     """
     mesh = jax.sharding.get_abstract_mesh()
     if not (mesh.empty or mesh.size == 1):

@@ -20,7 +20,7 @@ def param_count(config: ModelConfig) -> int:
 
 def matmul_param_count(config: ModelConfig) -> int:
     """Parameters that every token is multiplied with: all matrices of the blocks, and the head
-    (the embedding when it is tied; looking up an embedding is no matmul). Norms do not count."""
+    (the embedding if it is tied). Embedding look-ups and norms do not count."""
     total = 0
     for path, leaf in _leaves(config):
         if path[-1] == "embedding":

@@ -34,7 +34,7 @@ class FeedForward(nnx.Module):
 
 
 def _inner(gate_BTF: jax.Array, up_BTF: jax.Array) -> jax.Array:
-    # In float32: each operation in bfloat16 would round, which costs XLA:CPU as much again.
+    # In float32, because rounding after each bfloat16 operation would double the time on XLA:CPU.
     wide = jax.nn.silu(gate_BTF.astype(jnp.float32)) * up_BTF.astype(jnp.float32)
     return wide.astype(gate_BTF.dtype)
 
@@ -49,13 +49,13 @@ def _forward(gate_BTF, up_BTF, down_FD):
 
 
 def _backward(residuals, d_y_BTD):
-    """Whatever the remat policy, what is between gate and down is computed again: three arrays of F
-    a token less to keep (sigmoid, silu and product) for a few elementwise operations."""
+    """Recomputes what is between gate and down, whatever the remat policy: a few elementwise
+    operations save three arrays of F per token (sigmoid, silu and product)."""
     gate_BTF, up_BTF, down_FD = residuals
     d_y_ND = d_y_BTD.reshape(-1, d_y_BTD.shape[-1])
     d_inner_BTF = input_gradient(d_y_ND, down_FD).reshape(gate_BTF.shape)
-    # XLA:CPU would otherwise compute the sigmoids of all layers before the first is needed. Only
-    # where a gradient is not finite, and the step lost, is this more than the gate itself.
+    # Makes the gate depend on the gradient: XLA:CPU would otherwise compute the sigmoids of all
+    # layers before the first is needed. It changes the gate only where a gradient is not finite.
     gate_BTF += 0 * d_inner_BTF
     inner_BTF, gradients = jax.vjp(_inner, gate_BTF, up_BTF)
     inner_NF = inner_BTF.reshape(-1, inner_BTF.shape[-1])

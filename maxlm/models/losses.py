@@ -1,7 +1,7 @@
 """Next-token cross-entropy in chunks of tokens: the logits of a batch never exist at once.
 
-The gradient of a chunk is taken while its logits are at hand, so the backward pass has no logits
-to recompute: three matmuls a chunk (logits, gradient of hidden, gradient of head) where
+The gradient of a chunk is computed while its logits exist, so the backward pass does not recompute
+them: three matmuls a chunk (logits, gradient of hidden, gradient of head) where
 rematerialisation would take four.
 
 Shape legend: B rows, T tokens, C tokens of a row in a chunk, D width, V vocabulary.
@@ -91,7 +91,7 @@ def _at_target(logits_BCV: jax.Array, targets_BC: jax.Array) -> jax.Array:
     mesh = jax.sharding.get_abstract_mesh()
     if mesh.empty or mesh.size == 1:
         return jnp.take_along_axis(logits_BCV, targets_BC[..., None], -1, mode="clip")[..., 0]
-    # A masked sum and not a gather: it needs no communication where the vocabulary is split.
+    # A masked sum instead of a gather: it needs no communication where the vocabulary is split.
     return jnp.where(_is_target(targets_BC, logits_BCV.shape[-1]), logits_BCV, 0).sum(axis=-1)
 
 
@@ -150,7 +150,7 @@ def _sum_forward(hidden_BTD, head_VD, targets_BT, weights_BT, count):
     (total, d_head_DV), d_hidden = jax.lax.scan(
         chunk_loss, (jnp.float32(0), jnp.zeros(head_DV.shape, jnp.float32)), chunks)
     d_hidden_BTD = jnp.moveaxis(d_hidden, 0, 1).reshape(hidden_BTD.shape)
-    # A transpose folded into a bfloat16 dot with float32 result is one that XLA:CPU cannot run.
+    # XLA:CPU cannot run a bfloat16 dot with a float32 result into which a transpose is folded.
     return total, (d_hidden_BTD, jax.lax.optimization_barrier(d_head_DV).T, head_VD)
 
 

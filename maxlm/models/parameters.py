@@ -32,12 +32,12 @@ class Ones:
 
 @dataclasses.dataclass(frozen=True)
 class AbstractParam:
-    """A parameter that is not there yet.
+    """The declaration of a parameter, without an array.
 
     Attributes:
       shape, dtype: of the whole (unsharded) array.
       logical_axes: one name per dimension, see maxlm/parallel/rules.py.
-      initializer: what its values are drawn from (per layer where the first axis is "layers").
+      initializer: gives its first values (per layer where the first axis is "layers").
     """
 
     shape: tuple[int, ...]

@@ -16,15 +16,15 @@ def rope_tables(positions_BT: jax.Array, head_dim: int,
     """
     exponents = jnp.arange(0, head_dim, 2, dtype=jnp.float32) / head_dim
     angles = positions_BT[..., None].astype(jnp.float32) * theta**-exponents
-    # A loop of two turns and not two calls: what a loop returns is stored once, while XLA:CPU
-    # otherwise computes the cosines anew in each fusion that rotates a head (5 % of a step).
+    # A loop of two iterations instead of two calls: XLA:CPU writes the result of a loop to memory,
+    # but would recompute cosines in each fusion that rotates a head (5 % of a step).
     cos, sin = jax.lax.map(lambda second: jnp.where(second, jnp.sin(angles), jnp.cos(angles)),
                            jnp.array([False, True]))
     return cos, sin
 
 
 def rotate(x_BTHK: jax.Array, tables: tuple[jax.Array, jax.Array]) -> jax.Array:
-    """`x` with each pair (i, i + head_dim/2) turned by its angle, computed in float32.
+    """`x` with each pair (i, i + head_dim/2) rotated by its angle, computed in float32.
 
     Pairs are halves of the head, as in Hugging Face Llama; Meta's original files pair neighbours
     (2i, 2i+1), which maxlm/interop/llama.py converts.

@@ -30,8 +30,8 @@ class Sampling:
       top_k: only the k most likely tokens; 0 for all.
       top_p: only the most likely tokens that together have this probability (nucleus sampling,
         arXiv:1904.09751); 1 for all. Taken after top_k and temperature.
-      seed: of the draws. A prompt's draws depend on the seed, its place in the list and the
-        position in its text, not on what else is in the batch.
+      seed: of the draws. The draws for a prompt depend on the seed, its index in the list and the
+        position in its text, not on the other prompts of the batch.
     """
 
     temperature: float = 1.0
@@ -114,14 +114,14 @@ def continue_prompts(
       prompts: token ids, at least one each (BOS, usually).
       max_tokens: most tokens to add to each.
       allowed_V: bool, ids that may be chosen.
-      eos_id: ends a text; is not given out.
+      eos_id: ends a text; it is not yielded.
 
     Yields:
       The new token of each prompt, None for those that have ended. Stops when all have.
     """
     mesh = jax.sharding.get_abstract_mesh()
     shards = 1 if mesh.empty else batch_shards(mesh)
-    rows = -(-len(prompts) // shards) * shards  # rows past the prompts are never shown
+    rows = -(-len(prompts) // shards) * shards  # rows added as padding are not yielded
     lengths = np.array([len(prompt) for prompt in prompts] + [1] * (rows - len(prompts)), np.int32)
     chunk = min(int(lengths.max()), PREFILL_CHUNK)
     tokens_BT = np.zeros((rows, -(-int(lengths.max()) // chunk) * chunk), np.int32)

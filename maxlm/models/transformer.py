@@ -1,7 +1,7 @@
 """The decoder: its modules, its abstract parameter tree, and the pure functions over it.
 
-Parameters are a plain nested dict of float32 arrays, the layers' stacked along a first axis
-"layers" whether the blocks are scanned or unrolled, so that a checkpoint fits both.
+Parameters are a plain nested dict of float32 arrays. Those of the layers are stacked along a first
+axis "layers", whether the blocks are scanned or unrolled, so that a checkpoint fits both.
 
 Shape legend: B rows, T tokens, D width, V vocabulary, L layers.
 """
@@ -184,7 +184,7 @@ def _residual(x_BTD: jax.Array) -> jax.Array:
 
 
 def _embed(embedding_VD: jax.Array, tokens_BT: jax.Array, dtype: Any) -> jax.Array:
-    # Rows are taken in float32 and cast after, so that their gradients are summed in float32.
+    # Rows are gathered in float32 and cast afterwards: their gradients are summed in float32.
     return _residual(jnp.take(embedding_VD, tokens_BT, axis=0, mode="clip").astype(dtype))
 
 
@@ -204,13 +204,13 @@ def _rematerialised(block: Any, config: ModelConfig) -> Any:
     policies = jax.checkpoint_policies
     policy = {"dots": policies.save_only_these_names(*SAVED_BY_DOTS),
               "full": policies.nothing_saveable}[config.remat]
-    # Inside a scan there is nothing XLA could merge the recomputation with.
+    # Inside a scan XLA cannot merge the recomputation with the forward pass.
     return jax.checkpoint(block, policy=policy, prevent_cse=not config.scan_layers)
 
 
 def unstack(tree: Any, layers: int) -> list[Any]:
-    """The trees of each layer. By split, whose gradient is one concatenation, and not by indexing,
-    whose gradient is a sum of `layers` arrays of the stack's size."""
+    """The tree of each layer. Uses split, whose gradient is one concatenation; the gradient of
+    indexing would be a sum of `layers` arrays of the size of the stack."""
     leaves, structure = jax.tree.flatten(tree)
     parts = [[part[0] for part in jax.lax.split(leaf, (1,) * layers)] for leaf in leaves]
     return [structure.unflatten(layer) for layer in zip(*parts, strict=True)]
@@ -269,7 +269,7 @@ def init_cache(config: ModelConfig, batch: int, max_length: int,
     """An empty cache for `batch` rows of at most `max_length` tokens."""
     shape = (config.num_layers, batch, max_length, config.num_kv_heads, config.head_dim)
     dtype = compute_dtype(precision)
-    # Two arrays, not one twice: the caller donates both.
+    # Two separate arrays, because the caller donates both.
     return KVCache(jnp.zeros(shape, dtype), jnp.zeros(shape, dtype), jnp.zeros(batch, jnp.int32))
 
 

@@ -1,4 +1,4 @@
-"""Rows of the global batch: which of them this process computes, and their way to the devices."""
+"""Rows of the global batch: which ones this process computes, and how devices hold them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from maxlm.parallel.mesh import BATCH_AXES, batch_shards
 # What the model reads of a batch, each array [rows, sequence_length].
 BATCH_DTYPES = {"tokens": np.int32, "targets": np.int32, "segment_ids": np.int32,
                 "positions": np.int32, "weights": np.float32}
-# What an evaluation also wants to know of each row, [rows].
+# What an evaluation also needs of each row, [rows].
 ROW_DTYPES = {"source": np.int32, "bytes": np.int32}
 
 

@@ -1,4 +1,4 @@
-"""The one device mesh: all six axes, in a fixed order, those of size 1 kept."""
+"""The device mesh: always all six axes, in a fixed order, including those of size 1."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,8 +19,8 @@ def make_mesh(parallel: ParallelConfig, devices: Sequence[Any] | None = None) ->
 
     Args:
       parallel: one size per axis; -1 takes the devices that are left.
-      devices: what to lay out, all devices of all processes when None. Devices that know their
-        place in a torus are laid out along it.
+      devices: what to lay out, all devices of all processes when None. Devices with coordinates in
+        a torus are laid out along it.
 
     Raises:
       ConfigError: the sizes do not multiply to the number of devices.

@@ -1,23 +1,20 @@
-"""Start-up of several processes, one a host, that train as one (`jax.distributed`)."""
+"""Start-up of several processes, one per host, that train one model (`jax.distributed`)."""
 
 import argparse
 import hashlib
 import os
 import sys
 import threading
-from collections.abc import Callable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from maxlm.config import ConfigError, RunFailure
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags every multi-process command has."""
+    """Adds the flags that every multi-process command has."""
     group = parser.add_argument_group(
         "several processes",
         "On a TPU pod, GKE or Slurm, --distributed finds the others by itself; elsewhere start one "
@@ -32,13 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def start(arguments: argparse.Namespace) -> None:
-    """Joins the other processes, when the flags say that there are any.
+    """Joins the other processes, if the flags say that there are any.
 
     Raises:
       ConfigError: only some of the three explicit flags are given.
       RunFailure: the address is taken, or there is no cluster to ask.
 
-    Ends the process with status 1 when the others do not come in time.
+    Ends the process with status 1 when the others do not join in time.
     """
     explicit = (arguments.coordinator_address, arguments.num_processes, arguments.process_id)
     if all(flag is None for flag in explicit):
@@ -82,8 +79,8 @@ def _join(timeout: int, address: str | None = None, count: int | None = None,
         timer.cancel()
 
 
-def place() -> tuple[int, int]:
-    """Which process this is, and how many there are; takes hold of no device to find out."""
+def process_index_and_count() -> tuple[int, int]:
+    """Index of this process and number of processes; does not initialise a device."""
     if not jax.distributed.is_initialized():
         return 0, 1
     return jax.process_index(), jax.process_count()
@@ -92,10 +89,10 @@ def place() -> tuple[int, int]:
 def first_problem(problem: str | None) -> str | None:
     """The problem of the first process that has one, on every process; None when none has.
 
-    Every process must call it, and at the same place: a process that stopped alone would leave the
-    others waiting for it.
+    Every process must call it at the same point: a process that stopped alone would leave the
+    others waiting.
     """
-    if place()[1] == 1:
+    if process_index_and_count()[1] == 1:
         return problem
     text = np.zeros(4096, np.uint8)
     found = (problem or "").encode()[:len(text)]
@@ -108,7 +105,7 @@ def first_problem(problem: str | None) -> str | None:
 
 
 def require_same(**texts: str) -> None:
-    """Compares what every process has; a difference would end in a hang or in another result.
+    """Checks that all processes have the same texts; others would cause hangs or wrong results.
 
     Raises:
       ConfigError: names what differs and on which processes; raised on all of them.
@@ -124,48 +121,3 @@ def require_same(**texts: str) -> None:
             others = ", ".join(map(str, np.flatnonzero(differs[:, number])))
             raise ConfigError(f"the {what} of process {others} is not that of process 0; give all "
                               "processes the same command and the same files")
-
-
-class AgreedStop:
-    """Whether any process was asked to stop: the same answer in all processes after the same step.
-
-    Each process votes after each step. The votes are added up on the devices behind that step and
-    read together with its metrics, so nothing waits for them. Every process must make the same
-    calls in the same order.
-
-    Args:
-      asked: whether this process was asked to stop.
-
-    Attributes:
-      agreed: the result of the votes so far.
-    """
-
-    def __init__(self, asked: Callable[[], bool]):
-        self._asked = asked
-        self.agreed = False
-        devices = np.asarray(jax.devices())
-        mesh = Mesh(devices, ("devices",))
-        self._shape = devices.shape
-        self._sharding = NamedSharding(mesh, PartitionSpec("devices"))
-        self._any = jax.jit(jnp.any, out_shardings=NamedSharding(mesh, PartitionSpec()))
-
-    def vote(self, flag: bool | None = None) -> jax.Array | bool:
-        """Starts to find out whether `flag` (default: `asked`) is true in any process."""
-        flag = self._asked() if flag is None else flag
-        if jax.process_count() == 1:
-            return flag
-        return self._any(jax.make_array_from_callback(
-            self._shape, self._sharding, lambda index: np.full(1, flag)))
-
-    def count(self, vote: jax.Array | bool) -> None:
-        """Takes in the result of a vote; waits for it."""
-        self.agreed |= bool(vote)
-
-    def now(self) -> bool:
-        """Votes and waits for the result."""
-        self.count(self.vote())
-        return self.agreed
-
-    def due(self) -> bool:
-        """Whether a stop is agreed on; does not wait for another process."""
-        return self.now() if jax.process_count() == 1 else self.agreed

@@ -14,8 +14,8 @@ def duration(seconds: float) -> str:
 class Progress:
     """Prints a line with loss, speed and time left, at most every `interval` seconds.
 
-    The time left comes from the mean step time since the start of this process, without the first
-    step, which also warms caches.
+    The time left is based on the mean step time of this process, without its first step, which is
+    slower.
     """
 
     def __init__(self, steps: int, interval: float, flops_per_token: float):
@@ -45,6 +45,6 @@ class Progress:
               file=sys.stderr, flush=True)
 
 
-def say(line: str) -> None:
-    """One line to a person; standard output is kept for results."""
+def log(line: str) -> None:
+    """Prints one line to standard error; standard output is for results."""
     print(line, file=sys.stderr, flush=True)

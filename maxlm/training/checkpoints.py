@@ -28,7 +28,7 @@ from jax.experimental import multihost_utils
 
 from maxlm.config import CheckpointConfig, RunFailure
 from maxlm.parallel import processes
-from maxlm.telemetry.console import say
+from maxlm.telemetry.console import log
 from maxlm.training.checkpoint_reader import (
     CheckpointError,
     Meta,
@@ -46,7 +46,7 @@ _DAMAGED, _REJECTED = "damaged_checkpoints", "rejected_checkpoints"
 
 
 @functools.cache
-def _leave_out_what_is_told_elsewhere() -> None:
+def _suppress_duplicate_disk_full_logs() -> None:
     """A save that finds the disk full raises an error, which the command tells in one line. Orbax
     and asyncio log the same error with tracebacks, and each of TensorStore's other writes of that
     save complains, past all handlers, that the event loop it was to report to is closed."""
@@ -96,7 +96,7 @@ class Checkpointer:
         self._written = dict(self._status.of)
         self._last_save_time = time.monotonic()
         self._closed = False
-        _leave_out_what_is_told_elsewhere()
+        _suppress_duplicate_disk_full_logs()
         self._remove_unfinished()
         with self._reporting_failure():
             self._manager = ocp.CheckpointManager(
@@ -226,11 +226,6 @@ class Checkpointer:
         for directory in self._unfinished():
             write_listing(directory)
 
-    def verify(self, step: int) -> None:
-        """Raises RunFailure unless the files of a checkpoint are those that were written."""
-        if problem := processes.first_problem(self.reader.damage(step, *processes.place())):
-            raise RunFailure(f"the checkpoint of step {step} is damaged: {problem}")
-
     def close(self) -> None:
         """Finishes the save under way; after this every saved checkpoint is whole and listed."""
         if self._closed:
@@ -252,7 +247,7 @@ class Checkpointer:
         except RunFailure as second:
             if error is None:
                 raise
-            say(f"failed too: {second}")  # and what ended the run goes on to the command
+            log(f"failed too: {second}")  # and what ended the run goes on to the command
 
     @contextlib.contextmanager
     def _reporting_failure(self) -> Iterator[None]:
@@ -292,7 +287,8 @@ class Checkpointer:
                                   str([self.steps(), self._status.of])})
         problems: dict[int, tuple[str, str]] = {}  # what is wrong, and where it is moved
         for step in reversed(self.steps()):
-            problem = processes.first_problem(self.reader.damage(step, *processes.place()))
+            problem = processes.first_problem(
+                self.reader.damage(step, *processes.process_index_and_count()))
             if problem is not None:
                 problems[step] = f"checkpoint {step} is damaged: {problem}", _DAMAGED
                 continue

@@ -1,35 +1,17 @@
-"""Faults of the machine, told in one line."""
+"""Faults of the machine, reported in one line."""
 
 import contextlib
-import errno
-import os
 from collections.abc import Iterator
 
 import jax
 
 from maxlm.config import RunFailure
-
-# No space, over the quota, over the largest file size this process may write.
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def full_disk(error: BaseException) -> str | None:
-    """The operating system's reason when a write failed for want of space, else None.
-
-    Looks through the chain of causes, and at texts, because TensorStore reports no error number.
-    """
-    seen: BaseException | None = error
-    while seen is not None:
-        for code in _FULL:
-            if getattr(seen, "errno", None) == code or os.strerror(code) in str(seen):
-                return os.strerror(code)
-        seen = seen.__cause__ or seen.__context__
-    return None
+from maxlm.config.outputs import full_disk
 
 
 @contextlib.contextmanager
 def naming_full_disk(where: object) -> Iterator[None]:
-    """Turns a write that failed for want of space into a RunFailure that names the place."""
+    """Turns a write that failed because the disk is full into a RunFailure that names the file."""
     try:
         yield
     except OSError as error:
@@ -42,15 +24,18 @@ def naming_full_disk(where: object) -> Iterator[None]:
 
 @contextlib.contextmanager
 def naming_no_memory(advice: str) -> Iterator[None]:
-    """Turns XLA's running out of memory into a RunFailure that says how much it asked for.
+    """Turns an allocation that failed, on a device or on the host, into a RunFailure that says how
+    much was asked for.
 
     Args:
-      advice: which settings need less.
+      advice: what is needed, or which settings need less.
     """
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
-        reason, *_ = str(error).splitlines()
-        if not reason.startswith("RESOURCE_EXHAUSTED"):
+    except (jax.errors.JaxRuntimeError, MemoryError) as error:
+        reason = (str(error).splitlines() or ["out of host memory"])[0]
+        # XLA's allocator on the CPU reports INTERNAL, those of accelerators RESOURCE_EXHAUSTED.
+        if not (isinstance(error, MemoryError) or reason.startswith("RESOURCE_EXHAUSTED")
+                or "out of memory" in reason.lower()):
             raise
-        raise RunFailure(f"{reason}; {advice}") from error
+        raise RunFailure(f"{reason.rstrip('.')}; {advice}") from error

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from maxlm.config import (
     build,
     from_config_dict,
     local_path,
+    outputs,
     override,
     to_plain,
 )
@@ -173,8 +173,5 @@ def sole_user(workdir: Path) -> Iterator[None]:
         yield
         return
     with (workdir / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(f"--workdir: another process is training in {workdir}") from None
+        outputs.lock(lock, f"--workdir: another process is training in {workdir}")
         yield

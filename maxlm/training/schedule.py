@@ -43,8 +43,8 @@ def learning_rate(schedule: ScheduleConfig, steps: int, step: jax.Array | int) -
 
 def resolve_schedule(
     config: Config, saved: Config | None, step: int
-) -> tuple[ScheduleConfig, str | None]:
-    """The schedule for the steps after `step`, with its length filled in.
+) -> tuple[Config, str | None]:
+    """The config with the schedule for the steps after `step`, its length filled in.
 
     A new run plans its schedule for `run.steps`. A continued run keeps the schedule it was saved
     with. Where `run.steps` has changed, `schedule.if_steps_change` decides; where the command sets
@@ -56,7 +56,7 @@ def resolve_schedule(
       step: steps done.
 
     Returns:
-      The schedule, and a line for the user where the rates of the remaining steps are other than
+      The config, and a line for the user where the rates of the remaining steps are other than
       those planned when the checkpoint was saved; else None.
 
     Raises:
@@ -64,7 +64,8 @@ def resolve_schedule(
     """
     wanted = config.schedule
     if saved is None:
-        return dataclasses.replace(wanted, steps=wanted.steps or config.run.steps), None
+        return _with(config, dataclasses.replace(
+            wanted, steps=wanted.steps or config.run.steps)), None
     old = dataclasses.replace(saved.schedule, steps=saved.schedule.steps or saved.run.steps)
     kept = dataclasses.replace(wanted, steps=old.steps, start_step=old.start_step,
                                start_rate=old.start_rate)
@@ -82,9 +83,14 @@ def resolve_schedule(
     else:
         new = choices[wanted.if_steps_change] if resized else kept
     if step >= config.run.steps:
-        return new, None
-    dataclasses.replace(config, schedule=new).check("config")
-    return new, _describe_change(config, saved, step, old, new, choices if resized else {})
+        return _with(config, new), None
+    _with(config, new).check("config")
+    line = _describe_change(config, saved, step, old, new, choices if resized else {})
+    return _with(config, new), line
+
+
+def _with(config: Config, schedule: ScheduleConfig) -> Config:
+    return dataclasses.replace(config, schedule=schedule)
 
 
 def _rate(schedule: ScheduleConfig, step: int) -> float:

@@ -57,7 +57,7 @@ def padded_size(rows: int, tokens: int, tensor: int) -> int:
     Args:
       rows: of the embedding so far.
       tokens: ids of the new tokenizer.
-      tensor: config.parallel.tensor; -1 for what is left, which cannot be known here.
+      tensor: config.parallel.tensor; -1 (all devices left) is not known here and not considered.
     """
     if tokens <= rows:
         return rows

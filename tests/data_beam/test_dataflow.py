@@ -11,7 +11,7 @@ import pytest
 from data_beam import prepare
 from data_beam.base.stage_context import Context, StagePaths
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
-from data_beam.reporting import summarise
+from data_beam.reporting import corpus_report
 from data_beam.runners import beam_options
 from data_beam.stages import stage_manifest
 from data_beam.stages.run import RUN
@@ -40,7 +40,7 @@ def test_every_stage_is_a_job_that_dataflow_takes(tmp_path):
             jobs[stage] = root.run().job
 
         if stage == "report":  # its command reads what workers wrote, so there must be a bucket
-            submit(lambda root: summarise.build(root, summarise.Job(
+            submit(lambda root: corpus_report.build(root, corpus_report.Job(
                 "gs://bucket/out", 3, "gs://bucket/out/_temporary/work", {"en": 0.5}, (), "")))
             continue
         RUN[stage](Context(recipe_of(tmp_path), StagePaths(

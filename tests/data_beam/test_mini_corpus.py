@@ -259,9 +259,9 @@ def test_mistakes_in_the_recipe_are_named(made):
     """A code of no language, a rule set or field that nobody produces."""
     plain = to_plain(made.recipe)
     for section, field, value, message in (
-            ("language", "languages", ["cn"], "'cn' is no language code"),
-            ("filters", "same_as", ["xx=zh"], "'xx' is no language code"),
-            ("filters", "rules", ["gopher_qualities"], "there is no rule set"),
+            ("language", "languages", ["cn"], "'cn' is not a language code"),
+            ("filters", "same_as", ["xx=zh"], "'xx' is not a language code"),
+            ("filters", "rules", ["gopher_qualities"], "there is no filter"),
             ("filters", "gopher", {}, "no such field"),
             ("licence", "unknown", "maybe", "is not one of")):
         with pytest.raises(ConfigError, match=message):
@@ -298,7 +298,7 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
 
 @pytest.mark.slow
 def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
-    monkeypatch.setattr("data_beam.stages.run.ALONE", -1)  # every stage in worker processes
+    monkeypatch.setattr("data_beam.stages.run.SMALL", -1)  # every stage in worker processes
     prepare.prepare(made.recipe, str(tmp_path / "out"), beam_options.pipeline_options(
         ["--runner=FnApiRunner", "--direct_running_mode=multi_processing",
          "--direct_num_workers=2"]))

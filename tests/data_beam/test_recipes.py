@@ -77,7 +77,7 @@ def test_a_folder_is_read_by_the_suffixes_of_its_files(tmp_path):
     assert [(i.pattern, i.format) for i in source.inputs] == [
         ("**.MD", "markdown"), ("**.txt", "text"), ("**.jsonl", "jsonl"), ("**.warc.gz", "warc")]
     assert [i.licence_field for i in source.inputs] == ["", "", "licence", ""]
-    with pytest.raises(ConfigError, match=r"no file there ends in one of \.html, .*FILE.py:FOLDER"):
+    with pytest.raises(ConfigError, match=r"nothing does not exist; .*FILE.py:FOLDER"):
         raw_folder(str(tmp_path / "nothing"))
 
 

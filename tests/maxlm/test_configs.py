@@ -72,7 +72,7 @@ def docstring(name: str) -> str:
 
 
 def launch_command(name: str) -> list[str]:
-    text = docstring(name).replace("\\\n", " ")  # a command may go on over a line's end
+    text = docstring(name).replace("\\\n", " ")  # a command may continue on the next line
     lines = [line.strip() for line in text.splitlines()
              if line.startswith("    python -m maxlm.train")]
     assert len(lines) == 1, "one launch command"

@@ -1,4 +1,4 @@
-"""From a trained run and a longer tokenizer to a run that trains on, by the real commands."""
+"""A trained run and an extended tokenizer become a run that continues, by the real commands."""
 
 import functools
 import json
@@ -155,7 +155,7 @@ def test_what_does_not_fit_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"config\.model\.vocab_size: checkpoint 416, this run 4"):
         training_runs.run(run2, **settings("tokens-TOK2", **{**fit, "model__vocab_size": 432}))
     flags = [f"--workdir={folder / 'RUN'}", f"--tokenizer={made() / 'TOK2'}"]
-    with pytest.raises(ConfigError, match=r"--output: .* is there already"):
+    with pytest.raises(ConfigError, match=r"--output: .* exists; choose"):
         extend_vocabulary.main([*flags, f"--output={folder / 'RUN2'}"])
     with pytest.raises(ConfigError, match="no checkpoint of step 5"):
         extend_vocabulary.main([*flags, f"--output={tmp_path / 'x'}", "--step=5"])

@@ -1,4 +1,4 @@
-"""The program starts itself again with glibc's settings, once, and only where they help."""
+"""With --huge_pages a program restarts with glibc's settings, once, and only where they help."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maxlm.host_memory import SETTINGS, VARIABLE, settings_apply
+from maxlm.host_memory import OPTION, SETTINGS, VARIABLE, settings_apply
 
 GLIBC = os.confstr("CS_GNU_LIBC_VERSION") if sys.platform == "linux" else ""
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -26,7 +26,7 @@ def test_only_for_a_program_that_computes_on_the_cpu(tmp_path, monkeypatch):
         (tmp_path / device).parent.mkdir(exist_ok=True)
         (tmp_path / device).touch()
         assert not settings_apply({}, tmp_path)
-        assert settings_apply({"JAX_PLATFORMS": "cpu"}, tmp_path)  # whose GPU is for others
+        assert settings_apply({"JAX_PLATFORMS": "cpu"}, tmp_path)  # the GPU is not used
         (tmp_path / device).unlink()
     for version in ("glibc 2.34", "musl 1.2.5", "", None):
         monkeypatch.setattr(os, "confstr", lambda _, version=version: version)
@@ -36,25 +36,28 @@ def test_only_for_a_program_that_computes_on_the_cpu(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not NEW_ENOUGH, reason="the C library here has no such settings")
-@pytest.mark.parametrize("own", [None, "glibc.malloc.arena_max=2"])
-def test_the_same_program_goes_on_in_the_same_process(own, tmp_path):
+@pytest.mark.parametrize(("own", "option", "restarts"), [
+    (None, [OPTION], True), ("glibc.malloc.arena_max=2", [OPTION], False), (None, [], False)])
+def test_the_same_program_restarts_in_the_same_process(own, option, restarts, tmp_path):
     (tmp_path / "program.py").write_text(
         "import json, os, sys\nprint(os.getpid(), flush=True)\n"
-        "from maxlm.host_memory import start_again\nstart_again()\n"
+        "from maxlm.host_memory import restart_if_asked\nrestart_if_asked()\n"
         "print(json.dumps([os.getpid(), sys.argv[1:], sys.flags.dev_mode, __name__,"
-        f" os.environ[{VARIABLE!r}], sys.stdin.read()]))\n")
+        f" os.environ.get({VARIABLE!r}), sys.stdin.read()]))\n")
     environment = {**os.environ, "JAX_PLATFORMS": "cpu",
                    "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     environment.pop(VARIABLE, None)
     if own:
         environment[VARIABLE] = own
-    arguments = ["--a b", "", "ü"]
+    arguments = ["--a b", "", "ü", *option]
     done = subprocess.run([sys.executable, "-X", "dev", "-m", "program", *arguments], text=True,
                           input="piped", capture_output=True, env=environment, check=True)
     *starts, last = done.stdout.splitlines()
     number = int(starts[0])
-    assert starts == [str(number)] * (1 if own else 2)
-    assert json.loads(last) == [number, arguments, True, "__main__", own or SETTINGS, "piped"]
+    assert starts == [str(number)] * (2 if restarts else 1)
+    assert json.loads(last) == [
+        number, arguments, True, "__main__", SETTINGS if restarts else own, "piped"]
+    assert ("has no effect" in done.stderr) == (bool(own) and bool(option))
 
 
 @pytest.mark.skipif(not NEW_ENOUGH, reason="the C library here has no such settings")
@@ -79,9 +82,9 @@ def test_glibc_takes_the_settings(settings):
 
 @pytest.mark.skipif(not NEW_ENOUGH, reason="the C library here has no such settings")
 @pytest.mark.parametrize("settings", [SETTINGS, SETTINGS + ":glibc.malloc.arena_max=2"])
-def test_memory_of_the_first_step_goes_back_to_the_system(settings):
-    """Buffers of 8 MB are mappings of their own within `sparing`, and malloc's own after it."""
-    code = ("import ctypes\nfrom maxlm.host_memory import sparing\n"
+def test_memory_of_the_first_step_is_returned_to_the_system(settings):
+    """In `trim_after_compile` buffers of 8 MB are their own mappings, later malloc's own."""
+    code = ("import ctypes\nfrom maxlm.host_memory import trim_after_compile\n"
             "c = ctypes.CDLL(None)\nc.malloc.restype = ctypes.c_void_p\n"
             "c.free.argtypes = [ctypes.c_void_p]\n"
             "class Info(ctypes.Structure):\n"
@@ -95,7 +98,7 @@ def test_memory_of_the_first_step_goes_back_to_the_system(settings):
             "    c.free(place)\n"
             "    return found\n"
             "mappings()\nmappings()\n"  # after the first, glibc keeps such buffers by itself
-            "with sparing():\n    print(mappings(), mappings())\n"
+            "with trim_after_compile():\n    print(mappings(), mappings())\n"
             "print(mappings())\n")
     shown = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True,
                            env={**os.environ, VARIABLE: settings}, check=True).stdout

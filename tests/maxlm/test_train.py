@@ -43,7 +43,7 @@ def kill_when(process: subprocess.Popen, happened) -> None:
         assert time.monotonic() < until
         time.sleep(0.0005)
     process.kill()
-    process.communicate(timeout=60)  # its workers end too, and let go of the pipes
+    process.communicate(timeout=60)  # its workers end too and close the pipes
     assert process.returncode == -signal.SIGKILL
 
 
@@ -197,14 +197,17 @@ def test_a_shortened_run_keeps_its_schedule_and_says_so(tmp_path, capfd):
     settings = {"run__steps": 8, "evals__every_steps": 0, "checkpoint__keep": 8}
     assert runs.run(tmp_path / "whole", **settings) == 0
     shutil.copytree(tmp_path / "whole", tmp_path / "short")
-    shutil.rmtree(tmp_path / "short/checkpoints/8")
-    shutil.rmtree(tmp_path / "short/checkpoints/6")
+    for checkpoint in (tmp_path / "short/checkpoints").iterdir():
+        if checkpoint.is_dir() and int(checkpoint.name) > 4:  # stopped after step 4
+            shutil.rmtree(checkpoint)
     capfd.readouterr()
     assert runs.run(tmp_path / "short", **(settings | {"run__steps": 6})) == 0
     assert "run.steps is now 6 and was 8" in capfd.readouterr().err
     assert learning_rates(tmp_path / "short") == learning_rates(tmp_path / "whole")[:6]
     assert runs.run(tmp_path / "short", **settings) == 0  # and back again: the same run
-    assert runs.rows(tmp_path / "short") == runs.rows(tmp_path / "whole")
+    short, whole = ([row for row in runs.rows(tmp_path / name) if "loss" in row]
+                    for name in ("short", "whole"))
+    assert short == whole
 
 
 def test_a_validation_split_of_another_tokenizer_is_refused(tmp_path, monkeypatch, capfd):
@@ -401,7 +404,7 @@ def test_mistakes_in_settings_are_one_line(tmp_path, monkeypatch, capfd, setting
 
 @pytest.mark.parametrize("times", range(3))
 def test_a_mistake_is_one_line_of_the_process_too(tmp_path, times):
-    """Nothing that the command began in the background tells of its end."""
+    """No background thread of the command prints anything at exit."""
     ended = subprocess.run(
         [sys.executable, "-m", "maxlm.train",
          *runs.arguments(tmp_path / "run", data__tokens="/no/such/place")],
@@ -454,7 +457,7 @@ def test_no_space_while_saving(workdir):
         cwd=runs.REPOSITORY, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert_out_of_space(runs.finish(process, 1), "File too large")
     assert {"2", "4"} <= {p.name for p in (workdir / "checkpoints").iterdir()}
-    # With space again the same command goes on from the checkpoint before.
+    # With free space the same command continues from the previous checkpoint.
     assert runs.run(workdir, run__steps=8, evals__every_steps=0) == 0
     assert sorted(runs.losses(workdir)) == list(range(1, 9))
     assert (workdir / "checkpoints" / "8").is_dir()

@@ -32,13 +32,9 @@ def test_the_same_copy_is_kept_in_every_order():
         assert all(documents[1].origin.id in d.detail for d in dropped)
 
 
-def test_a_claim_names_its_document():
+def test_ids_and_claims_name_their_document():
     for origin in (Origin("s", "p"), Origin("s", "p", 1)):
-        made = claim(origin, 3)
-        assert origin_of(made) == origin
-
-
-def test_ids_are_stable_and_tell_documents_apart():
+        assert origin_of(claim(origin, 3)) == origin
     # By hand: SHA-256 of the parts joined by NUL, first 32 digits.
     assert Origin("s", "a/b.txt", 7).id == hashlib.sha256(b"s\0a/b.txt\x007").hexdigest()[:32]
     ids = {Origin(s, p, r).id for s in ("a", "b") for p in ("x", "y") for r in (None, 1, 2)}
@@ -57,14 +53,11 @@ def test_split_shares_and_borders():
     moved = [(a, b) for a, b in zip(splits, (split_of(h, 0.2, 0.1) for h in hashes), strict=True)
              if a != b]
     assert set(moved) == {("train", "validation")}
-    assert split_of("0" * 64, 0.0, 0.0) == split_of("f" * 64, 0.5, 0.4) == "train"
-
-
-def test_split_and_shard_do_not_depend_on_the_process():
-    # Values worked out once: another process, another machine must agree.
+    # Computed once: another process, another machine must agree.
     assert split_of("19" + "0" * 62, validation=0.05, test=0.1) == "test"  # 25/256 = 0.098
     assert split_of("1a" + "0" * 62, validation=0.05, test=0.1) == "validation"  # 26/256 = 0.102
     assert [shard_of(f"{n:016x}" + "f" * 16, 4) for n in range(6)] == [0, 1, 2, 3, 0, 1]
+    assert split_of("0" * 64, 0.0, 0.0) == split_of("f" * 64, 0.5, 0.4) == "train"
 
 
 def test_a_split_without_training_data_is_refused():

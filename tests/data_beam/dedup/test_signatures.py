@@ -49,24 +49,18 @@ def changed(text: str, generator: random.Random, words: int) -> str:
     return " ".join(parts)
 
 
-def test_shingles_are_those_of_the_definition():
+@pytest.mark.parametrize(("unit", "exact"), [
+    ("word_ngram", exact_words), ("character_ngram", exact_characters)])
+def test_shingles_are_those_of_the_definition(unit, exact):
     generator = random.Random(1)
     words = ["alpha", "beta", "gamma", "delta", "eps", "zeta", "eta", "x1", "y-2", "don't"]
-    base = " ".join(generator.choice(words) for _ in range(300))
-    other = changed(base, generator, 20)
-    for size in (1, 3, 5):
-        ours = [shingle_set(text, word_ngram=size) for text in (base, other)]
-        theirs = [exact_words(text, size) for text in (base, other)]
-        assert [len(s) for s in ours] == [len(s) for s in theirs]
-        assert jaccard(*ours) == pytest.approx(
-            len(theirs[0] & theirs[1]) / len(theirs[0] | theirs[1]), abs=1e-12)
-
-
-def test_chinese_shingles_are_characters():
-    other = CHINESE.replace("世界上第一部", "现存最早的一部").replace("，", " ")
-    for size in (2, 5, 8):
-        ours = [shingle_set(text, character_ngram=size) for text in (CHINESE, other)]
-        theirs = [exact_characters(text, size) for text in (CHINESE, other)]
+    one = " ".join(generator.choice(words) for _ in range(300))
+    other = changed(one, generator, 20)
+    if exact is exact_characters:
+        one, other = CHINESE, CHINESE.replace("世界上第一部", "现存最早的一部").replace("，", " ")
+    for size in (1, 3, 5, 8):
+        ours = [shingle_set(text, **{unit: size}) for text in (one, other)]
+        theirs = [exact(text, size) for text in (one, other)]
         assert [len(s) for s in ours] == [len(s) for s in theirs]
         assert jaccard(*ours) == pytest.approx(
             len(theirs[0] & theirs[1]) / len(theirs[0] | theirs[1]), abs=1e-12)
@@ -227,6 +221,9 @@ def test_simhash_is_the_majority_of_bits():
                 if 2 * sum(int(v) >> bit & 1 for v in values) > len(values))
     assert signatures.simhash(values) == naive
     assert signatures.simhash(values[:2]) == int(values[0]) & int(values[1])  # a tie is 0
+    chosen = signatures.masks(2, 3)  # one block of three at a time: each bit once
+    assert len(chosen) == 3 and sum(map(int, chosen)) == 2**64 - 1
+    assert len(signatures.masks(3, 6)) == 20
 
 
 @settings(max_examples=100, deadline=None)
@@ -239,13 +236,7 @@ def test_simhash_lookup_misses_nothing_within_the_distance(fingerprint, distance
         near ^= 1 << bit
     keys = signatures.lookup_keys(np.array([fingerprint, near], np.uint64), distance, blocks)
     assert (keys[0] == keys[1]).any()
-    assert signatures.hamming(np.uint64(fingerprint), np.uint64(near)) == distance
-
-
-def test_simhash_blocks_cover_the_bits_once():
-    chosen = signatures.masks(2, 3)  # one block of three at a time
-    assert len(chosen) == 3 and sum(map(int, chosen)) == 2**64 - 1
-    assert len(signatures.masks(3, 6)) == 20
+    assert signatures.hamming(*np.array([[fingerprint], [near]], np.uint64)) == [distance]
 
 
 def test_simhash_buckets_are_all_pairs_within_the_distance():

@@ -31,17 +31,17 @@ from tests.data_beam.mini_corpus import (
     books,
     cleaning,
     copies,
+    filters,
     formats,
     models,
     reading,
-    rule_sets,
     unwanted,
 )
 from tests.data_beam.mini_corpus.corpus import FREE, MiniCorpus
 
 RULES = ("chat_log", "entropy", "ngram_repetition", "repeated_sentences", "gopher_quality",
          "gopher_repetition", "chinese_web_text", "nemo", "c4", "fineweb", "roots")
-"""The special rules come before the general ones, which would hide them."""
+"""The special filters come before the general ones, which would hide them."""
 
 
 SYNONYMS = {"高血压": "血压升高", "病人": "患者", "patients": "sick people", "drug": "medicine"}
@@ -51,7 +51,7 @@ SYNONYMS = {"高血压": "血压升高", "病人": "患者", "patients": "sick p
 def make() -> MiniCorpus:
     """All files and labels."""
     corpus = MiniCorpus()
-    for part in (reading, formats, cleaning, rule_sets, books, unwanted, copies):
+    for part in (reading, formats, cleaning, filters, books, unwanted, copies):
         part.add(corpus)
     return corpus
 

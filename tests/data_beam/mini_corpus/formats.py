@@ -13,7 +13,7 @@ import pyarrow.parquet
 import zstandard
 from reportlab.lib.pdfencrypt import StandardEncryption
 
-from tests.data_beam import pdf_files
+from tests.data_beam.extract import pdf_files
 from tests.data_beam.mini_corpus.corpus import MiniCorpus, dead, dropped, kept
 from tests.data_beam.mini_corpus.reading import epub, page, warc_record
 

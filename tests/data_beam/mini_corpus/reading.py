@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import zstandard
 
-from tests.data_beam import pdf_files
+from tests.data_beam.extract import pdf_files
 from tests.data_beam.mini_corpus.corpus import FREE, MiniCorpus, dead, dropped, kept
 
 LONGEST_RECORD = 300_000

@@ -18,59 +18,48 @@ def page(body: str, charset: str = "", head: int = 0) -> str:
            f"<body>{body}</body></html>"
 
 
-@pytest.mark.parametrize("codec", ["gbk", "gb18030", "big5", "utf-8", "shift_jis"])
-def test_a_declared_encoding_is_followed(codec):
-    text = page("茶中文" * 20 if codec != "shift_jis" else "お茶の歴史" * 20, codec)
-    assert decode(text.encode(codec), html=True)[0] == text
+TEA = "茶的历史" * 20
+XML_PAGE = '<?xml version="1.0" encoding="gbk"?><html><meta charset="utf-8"><p>茶的历史</p></html>'
+ABOUT_META = 'In HTML one writes <meta charset="gbk">: 中文'
 
 
-@pytest.mark.parametrize("declared", ["", "utf-8"])
-def test_a_gbk_page_with_a_long_ascii_head_is_sniffed(declared):
+@pytest.mark.parametrize("text, written_in, header, codec", [
+    # What the page declares.
+    (page("茶中文" * 20, "gbk"), "gbk", "", "gb18030"),
+    (page("茶中文" * 20, "gb18030"), "gb18030", "", "gb18030"),
+    (page("茶中文" * 20, "big5"), "big5", "", "big5"),
+    (page("茶中文" * 20, "utf-8"), "utf-8", "", "utf-8"),
+    (page("お茶の歴史" * 20, "shift_jis"), "shift_jis", "", "shift_jis"),
+    (page("朱镕基" * 5, "gb2312"), "gbk", "", "gb18030"),  # 镕 is not in GB2312
     # 200 kB of ASCII before the first Chinese byte, and no declaration or a wrong one.
-    text = page(CHINESE, declared, head=200_000)
-    assert decode(text.encode("gbk"), html=True) == (text, "gb18030")
-
-
-def test_a_page_that_claims_gb2312_may_use_characters_of_gbk():
-    text = page("朱镕基" * 5, "gb2312")  # 镕 is not in GB2312
-    assert decode(text.encode("gbk"), html=True)[0] == text
+    (page(CHINESE, head=200_000), "gbk", "", "gb18030"),
+    (page(CHINESE, "utf-8", head=200_000), "gbk", "", "gb18030"),
+    # The header wins over meta, and an XML declaration too.
+    (page("Привет мир", "utf-8"), "koi8-r", "koi8-r", "koi8-r"),
+    (XML_PAGE, "gbk", "", "gb18030"),
+    # An unknown or wrong header is ignored.
+    *((page(TEA, "gbk"), "gbk", header, "gb18030") for header in (
+        "no-such-codec", "utf-8", "ascii", "utf-16")),
+    # A meta tag that can be read as ASCII is not UTF-16.
+    (page("plain 中文", "utf-16"), "utf-8", "", "utf-8"),
+])
+def test_the_first_candidate_that_decodes_every_byte_wins(text, written_in, header, codec):
+    assert decode(text.encode(written_in), header, html=True) == (text, codec)
 
 
 def test_the_mark_wins_over_header_and_meta():
     text = page("naïve 中文", "gbk")
-    assert decode(codecs.BOM_UTF8 + text.encode(), header="big5", html=True) == (text, "utf-8")
-    for codec, mark in (("utf-16-le", codecs.BOM_UTF16_LE), ("utf-16-be", codecs.BOM_UTF16_BE),
-                        ("utf-32-le", codecs.BOM_UTF32_LE), ("utf-32-be", codecs.BOM_UTF32_BE)):
-        assert decode(mark + text.encode(codec), html=True) == (text, codec)
+    for codec, mark in (("utf-8", codecs.BOM_UTF8), ("utf-16-le", codecs.BOM_UTF16_LE),
+                        ("utf-16-be", codecs.BOM_UTF16_BE), ("utf-32-le", codecs.BOM_UTF32_LE),
+                        ("utf-32-be", codecs.BOM_UTF32_BE)):
+        assert decode(mark + text.encode(codec), header="big5", html=True) == (text, codec)
 
 
-def test_the_header_wins_over_meta():
-    text = page("Привет мир", "utf-8")
-    assert decode(text.encode("koi8-r"), header="koi8-r", html=True) == (text, "koi8-r")
-
-
-def test_an_xml_declaration_counts_before_meta():
-    text = '<?xml version="1.0" encoding="gbk"?><html><meta charset="utf-8"><p>茶的历史</p></html>'
-    assert decode(text.encode("gbk"), html=True) == (text, "gb18030")
-    assert decode(text.encode("big5", "replace"), header="big5", html=True)[1] == "big5"
-
-
-def test_an_unknown_or_wrong_header_is_passed_over():
-    text = page("茶的历史" * 20, "gbk")
-    for header in ("no-such-codec", "utf-8", "ascii", "utf-16"):
-        assert decode(text.encode("gbk"), header=header, html=True) == (text, "gb18030")
-
-
-def test_meta_means_nothing_outside_html():
-    # These bytes are valid in both encodings, and mean different text.
-    text = 'In HTML one writes <meta charset="gbk">: 中文'
-    assert decode(text.encode()) == (text, "utf-8")
-    assert decode(text.encode(), html=True) == (text.encode().decode("gb18030"), "gb18030")
-
-
-def test_a_meta_that_claims_utf_16_is_not_believed():
-    text = page("plain 中文", "utf-16")
-    assert decode(text.encode(), html=True) == (text, "utf-8")
+def test_meta_counts_in_html_only():
+    """These bytes are valid in both encodings, and are other texts."""
+    data = ABOUT_META.encode()
+    assert decode(data) == (ABOUT_META, "utf-8")
+    assert decode(data, html=True) == (data.decode("gb18030"), "gb18030")
 
 
 @pytest.mark.parametrize("data", [
@@ -102,12 +91,12 @@ ENGLISH = "The “old” town — naïve, they said — had a café, and another
     ("plain English text", b"\xed\xa0\x80"), ("plain", b"\xed\xa0\xbd\xed\xb8\x80"),
     ("plain", b"\xf4\x90\x80\x80"), ("plain", b"\xc0\x80")], ids=repr)
 @pytest.mark.parametrize("html", [True, False])
-def test_utf_8_but_for_a_few_bytes_is_no_other_encoding(text, bad, html):
-    """Whatever the script, and wherever the bad byte is: a single-byte code page takes any."""
+def test_utf_8_with_a_few_bad_bytes_is_not_another_encoding(text, bad, html):
+    """In every script, and wherever the bad byte is: a single-byte code page decodes anything."""
     data = text.encode()
     middle = len(text[:len(text) // 2].encode())
     for broken in (bad + data, data + bad + b" end", data[:middle] + bad + data[middle:]):
-        with pytest.raises(Undecodable, match="UTF-8 but for a few bytes; utf-8 fails") as caught:
+        with pytest.raises(Undecodable, match="UTF-8 with a few bad bytes; utf-8 fails") as caught:
             decode(broken, html=html)
         assert caught.value.reason == "bad encoding"
     assert decode(data) == (text, "utf-8")

@@ -22,7 +22,8 @@ from data_beam.readers.listing import list_files
 from data_beam.readers.programming_languages import language_of
 from data_beam.readers.read_file import read_file
 from maxlm.config.schema import ConfigError, build
-from tests.data_beam import epub_files, pdf_files, warc_files
+from tests.data_beam import warc_files
+from tests.data_beam.extract import epub_files, pdf_files
 from tests.data_beam.readers.reading import LIMIT, outcomes, read, source
 
 RECIPE = RecipeConfig(sources=(source("raw"),))

@@ -30,7 +30,7 @@ def test_how_long_it_may_take(tmp_path):
         assert progress.line().split(maxsplit=1)[1] == told
 
 
-def test_the_table_shows_the_conservation_law():
+def test_the_table_of_counts_adds_up():
     counts = {"domain": "general", "read": 1234, "kept": 1200, "augmented": 0,
               "dropped": {"filter": {"too short": 30}},
               "dead_letters": {"read": {"invalid JSON": 4}}, "bytes": 2_500_000,

@@ -87,7 +87,7 @@ def test_workers_of_all_pipelines_are_forked_from_one_process(tmp_path, monkeypa
 
 @pytest.mark.parametrize(("function", "end"), [
     (kill_itself, "was killed by SIGKILL"), (exit_itself, "ended with status 3")])
-def test_a_worker_that_ends_is_named_in_one_line(function, end, capfd):
+def test_a_worker_that_dies_is_named_in_one_line(function, end, capfd):
     with pytest.raises(ConfigError, match=f"^--direct_num_workers: a worker process {end}; .* run "
                        "again with fewer workers$"):
         run(lambda root: spread(root, 10, "Spread") | beam.Map(function))
@@ -95,7 +95,7 @@ def test_a_worker_that_ends_is_named_in_one_line(function, end, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_a_worker_that_ends_between_its_tasks_is_not_waited_for(tmp_path):
+def test_a_worker_that_dies_between_its_tasks_is_not_waited_for(tmp_path):
     def build(root: beam.Pipeline) -> None:
         everywhere = spread(root, 50, "Everywhere") | beam.ParDo(Note(str(tmp_path)))
         one = everywhere | beam.combiners.Count.Globally() | beam.ParDo(KillOthers(str(tmp_path)))
@@ -110,7 +110,7 @@ def test_a_worker_may_have_processes_of_its_own():
     run(lambda root: spread(root, 2, "Spread") | beam.Map(power))
 
 
-def test_what_a_worker_raises_is_not_taken_for_its_end():
+def test_an_exception_in_a_worker_is_not_its_death():
     with pytest.raises(Exception, match="ZeroDivisionError") as raised:
         run(lambda root: spread(root, 10, "Spread") | beam.Map(lambda element: 1 // 0))
     assert not isinstance(raised.value, ConfigError)
@@ -213,7 +213,7 @@ def test_workers_end_with_a_command_that_has_just_begun(kind, processes, tmp_pat
 
 
 @pytest.mark.parametrize("pause", [0, 0.05, 0.3])
-def test_who_presses_ctrl_c_again_and_again_waits_no_longer(pause, tmp_path):
+def test_ctrl_c_again_and_again_ends_at_once(pause, tmp_path):
     command = start("-c", COMMAND, str(tmp_path))
     wait_for_workers(command, tmp_path)
     for _ in range(4):

@@ -63,12 +63,12 @@ def tree(folder: Path) -> dict[str, bytes]:
     # Names as of the command's own, in a folder that it did not mark.
     "documents/documents-00000-of-00004.parquet", "train/web-00000-of-00001.array_record",
     "tokenizer.model"])
-def test_files_of_something_else_are_not_deleted(inputs, command, name, tmp_path):
+def test_other_files_are_not_deleted(inputs, command, name, tmp_path):
     path = tmp_path / "mydata" / name
     path.parent.mkdir(parents=True)
     path.write_text("years of work")
     before = tree(tmp_path)
-    with pytest.raises(ConfigError, match=f"files of something else \\({re.escape(name)}\\)"):
+    with pytest.raises(ConfigError, match=f"command did not write \\({re.escape(name)}\\)"):
         command.main(arguments(inputs, command, tmp_path / "mydata"))
     assert tree(tmp_path) == before
 
@@ -87,13 +87,13 @@ def test_a_stopped_run_is_cleared_but_for_what_is_not_its_own(inputs, command, t
     (temporary / "parts" / f"{'0' * 32}.parquet").write_text("half")
     before = tree(output)
     for name in ("train/a.txt", "documents/a.txt"):
-        with pytest.raises(ConfigError, match=r"files of something else \((train|documents)/a"):
+        with pytest.raises(ConfigError, match=r"did not write \((train|documents)/a"):
             command.main(arguments(inputs, command, output))
         assert tree(output) == before
         (output / name).unlink()
         del before[name]
     other = prepare if command is tokenize else tokenize
-    with pytest.raises(ConfigError, match="files of something else"):
+    with pytest.raises(ConfigError, match="files this command did not write"):
         other.main(arguments(inputs, other, output))
     assert tree(output) == before
     assert command.main(arguments(inputs, command, output)) == 0
@@ -138,7 +138,7 @@ def test_a_second_run_at_once_is_refused(inputs, command, tmp_path):
     assert command.main(arguments(inputs, command, output)) == 0  # the lock ended with its block
 
 
-def test_a_folder_that_cannot_be_locked_is_told_of(tmp_path, capsys, monkeypatch):
+def test_a_folder_that_cannot_be_locked_is_reported(tmp_path, capsys, monkeypatch):
     def refuse(*_):
         raise OSError(95, "Operation not supported")
 
@@ -148,7 +148,7 @@ def test_a_folder_that_cannot_be_locked_is_told_of(tmp_path, capsys, monkeypatch
     assert "cannot be locked (Operation not supported)" in capsys.readouterr().err
 
 
-def test_an_empty_folder_made_for_nothing_goes_again(tmp_path):
+def test_an_empty_folder_made_by_a_failed_run_is_removed(tmp_path):
     (tmp_path / "theirs").mkdir()
     for name in ("theirs", "ours"):
         with contextlib.suppress(KeyError), output_folder.exclusive(str(tmp_path / name)):
@@ -165,7 +165,7 @@ def test_an_empty_folder_made_for_nothing_goes_again(tmp_path):
         {**json.loads(manifest.read_text()), "outputs": [{"file": 1}]})), "file is no str"),
     (lambda _, manifest: manifest.write_text('{"recipe_sha256": "0"}'), "recipe is missing"),
 ])
-def test_a_corpus_that_lost_something_is_not_called_whole(inputs, tmp_path, damage, message):
+def test_a_corpus_that_lost_a_file_is_incomplete(inputs, tmp_path, damage, message):
     output = tmp_path / "out"
     prepare.main(arguments(inputs, prepare, output))
     damage(output / "dropped/dropped-00001-of-00002.parquet", output / "manifest.json")
@@ -188,4 +188,4 @@ def test_a_report_that_is_gone_is_made_again_by_itself(tmp_path):
                       ("report.json", "python -m data_beam.report --corpus="),
                       ("documents/a", "remove ")):
         with pytest.raises(ConfigError, match=f"{name} is missing; .*{fix}{tmp_path}"):
-            output_folder.check_whole(str(tmp_path), [(name, 5)])
+            output_folder.check_files(str(tmp_path), [(name, 5)])

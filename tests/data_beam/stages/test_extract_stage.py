@@ -60,7 +60,7 @@ def test_a_source_of_which_nothing_can_be_read_stops_the_run(tmp_path, format):
 def test_files_of_another_format_stop_the_run_too(tmp_path, name, content, format):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / name).write_bytes(content)
-    with pytest.raises(ConfigError, match="'other': none of its . records can be read"):
+    with pytest.raises(ConfigError, match=r"'other': none of its . records can be read"):
         run(tmp_path, ("*", format))
 
 

@@ -179,7 +179,7 @@ def test_split_overrides():
     (["--config=x", "zzz"], "unexpected argument 'zzz'; see --help"),
     (["--fault=y"], "the following arguments are required: --config; see --help"),
     (["--falt=y"], "the following arguments are required: --config; see --help"),
-    (["--config"], "argument --config: expected one argument; see --help"),
+    (["--config"], "--config: expected one argument; see --help"),
     (["--help=modle"], "--help=modle: config has no section 'modle'; did you mean 'model'?"),
     (["--help=run.steps"], "--help=run.steps: config.run has no section 'steps'; it has none"),
 ])

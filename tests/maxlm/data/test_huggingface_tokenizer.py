@@ -123,7 +123,7 @@ def test_the_alphabet_of_byte_level_pieces():
     assert bytes(byte_characters()[character] for character in spelled) == text.encode()
 
 
-def test_where_the_special_tokens_are_said(made, tmp_path):
+def test_sources_of_the_special_tokens(made, tmp_path):
     path = tmp_path / "tokenizer.json"
     path.write_bytes(made.read_bytes())
     with pytest.raises(ConfigError, match=r"does not say which token is its bos_token, and no "

@@ -19,6 +19,6 @@ def test_float32_on_cpu_is_compiled_without_ynnpack(dtype):
         assert "ynn_fusion" not in program
 
 
-def test_an_option_that_xla_does_not_have_is_left_out():
+def test_an_option_unknown_to_xla_is_omitted():
     assert not compiler._exists("xla_no_such_option", True)
     assert compiler._exists("xla_cpu_prefer_vector_width", 256)

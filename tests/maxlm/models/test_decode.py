@@ -15,7 +15,7 @@ def test_prefill_and_steps_equal_the_full_forward(precision, tolerance):
     lengths, steps = np.array([3, 17, 9]), 6
     tokens = random.integers(0, SMALL.vocab_size, (3, 17 + steps)).astype(np.int32)
 
-    # Truth: each row alone, whole.
+    # Expected: the full forward pass of each row alone.
     full = []
     for row, length in enumerate(lengths):
         n = int(length) + steps

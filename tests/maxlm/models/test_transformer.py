@@ -46,7 +46,7 @@ def test_packed_logits_equal_each_document_alone(params, attention):
 
 
 @pytest.mark.parametrize("attention", ["blocked", "reference"])
-def test_a_token_moves_its_own_document_after_it_and_nothing_else(params, attention):
+def test_a_token_changes_only_the_later_logits_of_its_document(params, attention):
     config = dataclasses.replace(SMALL, attention=attention)
     changed = {name: array.copy() for name, array in BATCH.items()}
     changed["tokens"][0, 35] = (changed["tokens"][0, 35] + 1) % SMALL.vocab_size  # document 2
@@ -78,7 +78,7 @@ def test_padding_is_finite_and_has_no_gradient(params):
     {"scan_layers": False}, {"remat": "dots"}, {"remat": "full"},
     {"remat": "dots", "scan_layers": False}, {"attention": "reference"}, {"loss_chunk": 7}],
     ids=str)
-def test_how_it_is_computed_changes_nothing(params, change):
+def test_computation_settings_do_not_change_the_result(params, change):
     loss, count, grads = loss_and_grads(SMALL, params)
     other_loss, other_count, others = loss_and_grads(dataclasses.replace(SMALL, **change), params)
     assert count == other_count

@@ -38,12 +38,12 @@ def assert_two_processes_equal_one(tmp_path: Path, **parallel) -> None:
     pair, alone = tmp_path / "pair", tmp_path / "alone"
     errors = runs.finish_pair(runs.start_pair(pair, **TWENTY, **parallel))
     assert "4 cpu device(s) of 2 process(es)" in errors[0]
-    assert "step" not in errors[1]  # the first process speaks for both
+    assert "step" not in errors[1]  # only the first process prints progress
     losses = runs.losses(pair)
     np.testing.assert_allclose([losses[step] for step in range(1, 21)], one_device_losses(20),
                                rtol=0, atol=1e-5)
 
-    # Damage in a file that is for the second process to read is found by both.
+    # Damage in a file that the second process checks is found by both.
     listing = json.loads((pair / "checkpoints" / "20" / "checksums.json").read_text())
     victim = pair / "checkpoints" / "20" / list(listing)[1]
     victim.write_bytes(bytes([victim.read_bytes()[0] ^ 1]) + victim.read_bytes()[1:])
@@ -53,7 +53,7 @@ def assert_two_processes_equal_one(tmp_path: Path, **parallel) -> None:
     assert "resuming after step 10 of 20" in errors[0]
     assert runs.rows(tmp_path / "damaged") == runs.rows(pair)
 
-    # What two processes saved after 10 steps, one process goes on from, on another mesh.
+    # One process continues, on another mesh, from what two processes saved after 10 steps.
     shutil.copytree(pair, alone)
     shutil.rmtree(alone / "checkpoints" / "20")
     assert runs.run(alone, parallel__data=1, parallel__fsdp=8, **TWENTY) == 0
@@ -79,7 +79,7 @@ def test_parameters_split_over_processes(tmp_path, parallel):
     assert_two_processes_equal_one(tmp_path, **parallel)
 
 
-def test_processes_that_were_told_different_things_do_not_train(tmp_path):
+def test_processes_with_different_settings_do_not_train(tmp_path):
     errors = runs.finish_pair(runs.start_pair(tmp_path, second={"run__seed": 1}), status=2)
     for text in errors:
         [line] = [line for line in text.splitlines() if line.startswith("error: ")]
@@ -87,8 +87,8 @@ def test_processes_that_were_told_different_things_do_not_train(tmp_path):
         assert "Traceback" not in text
 
 
-def test_a_damage_that_one_process_finds_ends_both(tmp_path):
-    """The last shard is for the second process to read."""
+def test_damage_found_by_one_process_ends_both(tmp_path):
+    """The second process reads the last shard."""
     shutil.copytree(runs.tokens(), tmp_path / "tokens")
     [*_, shard] = sorted((tmp_path / "tokens" / "train").glob("prose-*.array_record"))
     content = bytearray(shard.read_bytes())
@@ -102,7 +102,7 @@ def test_a_damage_that_one_process_finds_ends_both(tmp_path):
         assert line.endswith("(process 1)") and "Traceback" not in text
 
 
-def test_a_process_that_never_arrives_is_told_of(tmp_path):
+def test_a_process_that_never_joins_is_reported(tmp_path):
     process = runs.start(tmp_path, f"--coordinator_address=localhost:{runs.free_port()}",
                          "--num_processes=2", "--process_id=0", "--start_timeout=2")
     errors = runs.finish(process, 1)

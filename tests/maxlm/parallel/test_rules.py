@@ -1,4 +1,4 @@
-"""The table of logical axes: what it lays where, and what it refuses."""
+"""The table of logical axes: which axis is split over what, and what is refused."""
 
 import jax
 import numpy as np
@@ -28,7 +28,7 @@ def test_mesh_keeps_all_axes():
     assert one.axis_names == MESH_AXES and one.size == 1
 
 
-def test_parameters_lie_as_the_table_says():
+def test_parameters_are_sharded_by_the_table():
     shardings = transformer.param_shardings(MODEL, mesh(fsdp=4, tensor=2))
     attention = shardings["blocks"]["attention"]
     assert attention["query"].spec == PartitionSpec(None, "fsdp", "tensor", None)

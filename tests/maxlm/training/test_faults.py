@@ -7,14 +7,15 @@ import jax.numpy as jnp
 import pytest
 
 from maxlm.config import RunFailure
-from maxlm.training.faults import full_disk, naming_full_disk, naming_no_memory
+from maxlm.config.outputs import full_disk
+from maxlm.training.faults import naming_full_disk, naming_no_memory
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_a_full_disk_is_found_behind_other_errors(code):
     reason = os.strerror(code)
     assert full_disk(OSError(code, reason)) == reason
-    # TensorStore's way of telling it.
+    # As TensorStore reports it.
     assert full_disk(ValueError(f"RESOURCE_EXHAUSTED: Failed to write: {reason} [OS error]"))
     try:
         try:
@@ -32,7 +33,7 @@ def test_other_errors_stay_what_they_are():
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_the_file_and_the_way_out_are_named():
+def test_the_file_and_the_fix_are_named():
     with (pytest.raises(RunFailure, match=r"RUN could not be written: No space.*Free some space"),
           naming_full_disk("RUN"), open("/dev/full", "wb", buffering=0) as file):
         file.write(b"x")

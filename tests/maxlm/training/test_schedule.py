@@ -1,7 +1,5 @@
 """Learning rates against lists computed by hand."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -54,14 +52,13 @@ def started(run_steps: int, **schedule) -> Config:
     new = config(run_steps, **schedule)
     resolved, line = resolve_schedule(new, None, 0)
     assert line is None
-    return dataclasses.replace(new, schedule=resolved)
+    return resolved
 
 
 def remaining(new: Config, saved: Config, step: int) -> tuple[Config, list[float], str | None]:
     """The config that the continued run stores, the rates of its steps, and the line."""
-    schedule, line = resolve_schedule(new, saved, step)
-    stored = dataclasses.replace(new, schedule=schedule)
-    return stored, [float(learning_rate(schedule, new.run.steps, k))
+    stored, line = resolve_schedule(new, saved, step)
+    return stored, [float(learning_rate(stored.schedule, new.run.steps, k))
                     for k in range(step, new.run.steps)], line
 
 

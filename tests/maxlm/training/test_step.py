@@ -118,7 +118,7 @@ def test_the_first_loss_is_near_ln_of_the_vocabulary(tied):
     assert abs(float(loss / count) / math.log(4096) - 1) < 0.02
 
 
-def test_a_fixed_batch_is_learned_by_heart():
+def test_a_fixed_batch_is_memorised():
     config = configuration(run__steps=300, schedule__learning_rate=1e-2, schedule__name="constant",
                            schedule__warmup_steps=10, optimizer__weight_decay=0)
     mesh = make_mesh(ParallelConfig(), jax.devices()[:1])
@@ -169,7 +169,7 @@ def one_device() -> tuple[list[float], list]:
 @pytest.mark.parametrize("mesh", MESHES)
 def test_twenty_steps_on_a_mesh_equal_one_device(mesh):
     losses, batches = one_device()
-    assert losses[-1] < losses[0] - 0.1  # it learns; equality of standing still would be nothing
+    assert losses[-1] < losses[0] - 0.1  # it learns; otherwise equal losses would show little
     losses_here, batches_here = trained(MESHES[mesh], jax.devices(), 20)
     np.testing.assert_allclose(losses_here, losses, rtol=0, atol=1e-5)
     for there, here in zip(batches, batches_here, strict=True):

@@ -1,0 +1,180 @@
+"""Whether a training run can fit in memory: a lower bound by counting, before anything is compiled.
+
+The bound counts what every compiled train step must hold at once, and nothing else, so a run that
+would fit is never refused. A run that passes may still run out of memory.
+
+Sizes are in bytes, in messages in GB of 1e9 bytes.
+"""
+
+import dataclasses
+import math
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import jax
+
+from maxlm.config import Config, ConfigError
+from maxlm.models.counts import param_count
+from maxlm.parallel import processes
+from maxlm.parallel.mesh import batch_shards
+from maxlm.training.state import abstract_state
+
+CHANGES = ("raise run.accumulation_steps, set model.remat to full, or split the model over more "
+           "devices (parallel.fsdp, parallel.tensor)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Needed:
+    """Lower bound for one device.
+
+    Attributes:
+      state: float32 weights and moments.
+      gradients: one for each weight.
+      activations: the input of each block for one microbatch.
+      accumulated: whether the gradients of earlier microbatches are held during the backward pass.
+    """
+
+    state: int
+    gradients: int
+    activations: int
+    accumulated: bool
+
+    @property
+    def total(self) -> int:
+        # Without accumulation a block's input may be freed as its gradients appear.
+        rest = sum if self.accumulated else max
+        return self.state + rest((self.gradients, self.activations))
+
+
+def needed(config: Config, mesh: jax.sharding.Mesh) -> Needed:
+    """The lower bound for the train step of this configuration on each device of the mesh.
+
+    Gradients exist all at once, because they are clipped by their global norm. They are summed in
+    float32 over several microbatches; those of a single one may stay in the compute dtype.
+
+    Raises:
+      ConfigError: a parameter cannot be divided over the mesh as the rules say.
+    """
+    abstract = abstract_state(config, mesh)
+
+    def size(tree: object) -> int:
+        return sum(math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize
+                   for leaf in jax.tree.leaves(tree))
+
+    compute = jax.numpy.dtype(config.precision.compute).itemsize
+    accumulated = config.run.accumulation_steps > 1
+    rows = config.data.batch_size // (batch_shards(mesh) * config.run.accumulation_steps)
+    width = config.model.embed_dim // mesh.shape["tensor"]
+    return Needed(
+        state=size(abstract),
+        gradients=size(abstract.params) * (4 if accumulated else compute) // 4,
+        activations=rows * config.data.sequence_length * width * compute * config.model.num_layers,
+        accumulated=accumulated)
+
+
+def available() -> tuple[int, str] | None:
+    """Memory for each local device, at most, and what it is; None where it cannot be found out.
+
+    An accelerator's own memory as far as XLA may use it. On the CPU, the share of each device of
+    the host's memory and swap, or of the limit of the control group.
+    """
+    devices = jax.local_devices()
+    if devices[0].platform == "cpu":
+        limit = host_memory()
+        if limit is None:
+            return None
+        name = "of host memory" + (f" for each of {len(devices)} devices" if len(devices) > 1
+                                   else "")
+        return limit // len(devices), name
+    try:
+        limits = [(device.memory_stats() or {}).get("bytes_limit", 0) for device in devices]
+    except jax.errors.JaxRuntimeError:
+        return None
+    if not all(limits):
+        return None
+    kind = f"on each {devices[0].device_kind}"
+    if devices[0].platform == "gpu":
+        kind += " for XLA (XLA_PYTHON_CLIENT_MEM_FRACTION of its memory)"
+    return min(limits), kind
+
+
+def host_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Most memory that this process can have: physical memory and swap, or the lowest limit of its
+    control groups (version 1 or 2) and swap. None on a system without /proc."""
+    try:
+        lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
+        table = {words[0]: int(words[1]) * 1024 for words in lines if len(words) > 1}
+        physical, swap = table["MemTotal:"], table.get("SwapTotal:", 0)
+    except (OSError, KeyError, ValueError):
+        return None
+    return min([physical, *_cgroup_limits(proc, cgroups)]) + swap
+
+
+def _cgroup_limits(proc: Path, cgroups: Path) -> Iterable[int]:
+    """The limits of this process's control group and of those above it."""
+    try:
+        lines = (proc / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, name = cgroups, "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = cgroups / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        # Inside a container the path may be that of the host: then the root is the container's.
+        folder = Path(os.path.normpath(f"{root}/{path}"))
+        for place in {folder, *folder.parents, root}:
+            if place.is_relative_to(root):
+                try:
+                    yield int((place / name).read_text())
+                except (OSError, ValueError):  # no such group here, or "max"
+                    continue
+
+
+def refuse_too_large(config: Config, mesh: jax.sharding.Mesh) -> str:
+    """What a run needs, what there is and which settings need less, for a later failure.
+
+    Raises:
+      ConfigError: the lower bound is above what there is, here or in another process. The message
+        says what would fit.
+    """
+    need, there = needed(config, mesh), available()
+    text = (f"training needs at least {_gb(need.total)} on each device ({_gb(need.state)} for "
+            f"weights and optimizer, {_gb(need.gradients)} for gradients, {_gb(need.activations)} "
+            "for activations)")
+    too_large = None
+    if there is not None:
+        limit, where = there
+        text += f", and there are {_gb(limit)} {where}"
+        if need.total > limit:
+            too_large = f"config.model: {text}. {what_would_fit(need, limit, config, mesh)}"
+    if problem := processes.first_problem(too_large):
+        raise ConfigError(problem)
+    return f"{text}. To need less, {CHANGES}"
+
+
+def what_would_fit(need: Needed, limit: int, config: Config, mesh: jax.sharding.Mesh) -> str:
+    """The smallest changes that bring the lower bound below `limit`."""
+    fixed = need.state + need.gradients
+    if fixed < limit:
+        rows = config.data.batch_size // batch_shards(mesh)
+        for steps in range(config.run.accumulation_steps + 1, rows + 1):
+            if rows % steps == 0:
+                less = dataclasses.replace(config, run=dataclasses.replace(
+                    config.run, accumulation_steps=steps))
+                if needed(less, mesh).total <= limit:
+                    return f"What could fit: run.accumulation_steps={steps}"
+        return "What could fit: shorter rows (data.sequence_length), or fewer layers"
+    devices = math.ceil(fixed * mesh.shape["fsdp"] * mesh.shape["tensor"] / limit)
+    parameters = param_count(config.model)
+    return (f"What could fit: {devices} or more such devices with parallel.data=1 and "
+            f"parallel.fsdp=-1, or a model of at most {parameters * limit / fixed / 1e9:.2g} "
+            f"billion parameters instead of {parameters / 1e9:.2g}")
+
+
+def _gb(size: float) -> str:
+    return f"{size / 1e9:,.1f} GB"

@@ -1,0 +1,322 @@
+"""Recognisers of personal data: check digits and labelled lines."""
+
+import itertools
+import random
+import re
+
+import pytest
+
+from data_beam.privacy.card import is_card, luhn
+from data_beam.privacy.filter import find
+from data_beam.privacy.identity import mod11_2
+from data_beam.privacy.spans import Span, without_overlaps
+
+
+def found(text: str, **options) -> list[tuple[str, str]]:
+    return [(span.kind, text[span.start:span.end]) for span in find(text, **options)]
+
+
+# Check digits.
+
+def test_luhn_exhaustively():
+    """Compared with the definition. The code detects every wrong digit and every swap of neighbours
+    except 09 and 90, as Luhn's patent (US 2950048) states."""
+    valid = set()
+    for payload in range(100_000):
+        digits = f"{payload:05d}"
+        doubled = "".join(str(2 * int(d)) if i % 2 == 0 else d for i, d in enumerate(digits))
+        check = str(-sum(map(int, doubled)) % 10)
+        assert [d for d in "0123456789" if luhn(digits + d)] == [check]
+        valid.add(digits + check)
+    for number in random.Random(0).sample(sorted(valid), 300):
+        for place, digit in itertools.product(range(6), "0123456789"):
+            if digit != number[place]:
+                assert not luhn(number[:place] + digit + number[place + 1:])
+        for place in range(5):
+            a, b = number[place:place + 2]
+            if a != b and {a, b} != {"0", "9"}:
+                assert not luhn(number[:place] + b + a + number[place + 2:])
+
+
+def test_mod11_2_exhaustively():
+    """Compared with Horner's scheme of ISO/IEC 7064: P <- 2 (P + digit), total 1 modulo 11."""
+    rng = random.Random(1)
+    for _ in range(30_000):
+        digits = "".join(rng.choices("0123456789", k=17))
+        remainder = 0
+        for digit in digits:
+            remainder = 2 * (remainder + int(digit)) % 11
+        check = (1 - remainder) % 11
+        right = "X" if check == 10 else str(check)
+        assert [c for c in "0123456789X" if mod11_2(digits + c)] == [right]
+        wrong = rng.randrange(17)
+        assert not mod11_2(digits[:wrong] + str((int(digits[wrong]) + rng.randint(1, 9)) % 10)
+                           + digits[wrong + 1:] + right)
+
+
+def test_published_numbers():
+    # The examples of GB 11643-1999; the second has a birth year of 1880.
+    assert mod11_2("11010519491231002X") and mod11_2("11010519491231002x")
+    assert mod11_2("440524188001010014") and not mod11_2("440524188001010015")
+    assert luhn("79927398713")
+    # The test cards of payment processors.
+    for card in ("4111111111111111", "378282246310005", "5555555555554444", "6011111111111117",
+                 "3530111333300000", "30569309025904", "2223003122003222"):
+        assert is_card(card), card
+    assert not is_card("4111111111111112") and not is_card("1234567812345670")
+    assert not is_card("0000000000000000") and not is_card("411111111111111")
+
+
+def resident_id(rng: random.Random) -> str:
+    region = rng.choice(["110101", "440305", "510104", "650102", "820000"])
+    digits = (f"{region}{rng.randint(1930, 2015)}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
+              f"{rng.randint(0, 999):03d}")
+    return digits + next(c for c in "0123456789X" if mod11_2(digits + c))
+
+
+def test_only_valid_resident_ids_are_found():
+    rng = random.Random(2)
+    for _ in range(2_000):
+        number = resident_id(rng)
+        text = f"身份证号{number}，请核对"
+        assert found(text) == [("resident_id", number)]
+        others = [c for c in "0123456789X" if c != number[-1]]
+        bad = text.replace(number, number[:-1] + rng.choice(others))
+        assert "resident_id" not in [kind for kind, _ in found(bad)]
+    digits = "91114419880504123"  # a foreigner's: 9, province, country
+    good = digits + next(c for c in "0123456789X" if mod11_2(digits + c))
+    assert found(f"证件号{good}。") == [("resident_id", good)]
+    digits = "11010119900230123"  # 30 February
+    bad = digits + next(c for c in "0123456789X" if mod11_2(digits + c))
+    assert found(f"身份证号{bad}") == []
+    digits = "99010119900220123"  # no such province
+    bad = digits + next(c for c in "0123456789X" if mod11_2(digits + c))
+    assert found(f"身份证号{bad}") == []
+
+
+def with_check_digit(digits: str) -> str:
+    return next(digits + c for c in "0123456789" if luhn(digits + c))
+
+
+@pytest.mark.parametrize("sentence", ["他的号码是{}，已经登记", "see {} for details, please",
+                                      "电话：{}；", "call ({})!"])
+def test_generated_items_of_every_format_are_found(sentence):
+    """Every generated item is found completely and with its kind."""
+    rng = random.Random(3)
+
+    def digits(count: int) -> str:
+        return "".join(rng.choices("0123456789", k=count))
+
+    for _ in range(300):
+        card = with_check_digit(rng.choice(["4", "51", "55", "62"]) + digits(13))[:16]
+        card = with_check_digit(card[:15])
+        mobile = rng.choice(["138", "159", "177", "186", "199", "147"]) + digits(7) + "8"
+        american = f"({rng.randint(201, 399)}) {rng.randint(200, 999)}-{digits(4)}"
+        items = [
+            ("card", card), ("card", "-".join(card[i:i + 4] for i in range(0, 16, 4))),
+            ("card", " ".join(card[i:i + 4] for i in range(0, 16, 4))),
+            ("phone", f"+86 {mobile}"), ("phone", f"{mobile[:3]}-{mobile[3:7]}-{mobile[7:]}"),
+            ("phone", f"{rng.choice(['010', '021', '0571'])}-{rng.randint(2, 8)}{digits(7)}"),
+            ("phone", american), ("phone", f"+44 20 7{digits(3)} {digits(4)}"),
+            ("email", f"{rng.choice(['li.wei', 'a', 'x_1+y'])}@"
+                      f"{rng.choice(['qq.com', 'b.edu.cn'])}"),
+            ("ip", f"{rng.choice([101, 114, 223])}.{rng.randint(0, 255)}.{rng.randint(0, 255)}.7"),
+            ("ssn", f"{rng.randint(667, 899)}-{rng.randint(1, 99):02d}-{rng.randint(1, 9999):04d}"),
+        ]
+        for kind, item in items:
+            if kind == "ssn" and "电话" in sentence:  # digits after the cue are a telephone number
+                kind = "phone"
+            assert found(sentence.format(item)) == [(kind, item)]
+
+
+# Labelled lines: {kind:data}.
+
+LABELLED = """
+请发邮件到{email:zhangsan@163.com}联系我们
+邮箱：{email:li.si+news@mail.example.com.cn}。
+邮箱{email:ｗａｎｇ＠ｑｑ．ｃｏｍ}，电话{phone:１３８００１３８０００}。
+张伟，手机{phone:13912345678}，身份证{resident_id:11010519491231002X}，住北京
+手机号{phone:139-1234-5678}或{phone:+86 138 0013 8000}或{phone:0086-15912345678}
+客服QQ：12345678，微信同手机{phone:18612345678}
+座机{phone:010-62345678转801}，传真{phone:（0571）88881234}
+联系电话：{phone:62345678}
+打{phone:021 5234 5678}也可以
+单位电话{phone:(+86)10-62345678}
+持卡人卡号{card:6222020000000000125}已冻结
+卡号{card:4111 1111 1111 1111}，有效期12/25
+护照号码：{passport:E12345678}，另一本护照{passport:EA1234567}
+该车车牌为{plate:京A12345}，后车{plate:粤BD12345}，挂车{plate:苏E·1234挂}
+车牌{plate:沪AF12345}停在门口
+登录地址{ip:114.114.114.114}，时间12:30:45
+服务器{ip:8.8.8.8}宕机，见第8.1.2.4节
+来自{ip:2001:4860:4860::8888}的请求
+身份证{resident_id:110105 19491231 002X}有误
+旧身份证号{resident_id:110105491231002}
+Write to {email:john.doe@company.co.uk} or {email:jane_d@x.io}.
+Contact: {email:guido (at) python.org}, {email:sales [at] example [dot] com}
+reach me, {email:bob.jones at gmail dot com}, any time
+mailto:{email:a.b-c@sub.domain.org}?subject=hi
+Call {phone:(415) 555-2671} or {phone:415-555-2671} or {phone:+1 415.555.2671}.
+Our London office: {phone:+44 20 7946 0958}; Berlin {phone:+49 30 901820}
+Tel: {phone:020 7946 0958}
+phone number: {phone:5551234567}
+fax {phone:+33 1 42 68 53 00}, ask for Marie
+SSN {ssn:123-45-6789} on file; social security number {ssn:219 09 9998}
+Card {card:5555-5555-5555-4444} and Amex {card:3782 822463 10005}
+My passport no. is {passport:C01234567}.
+ping {ip:1.1.1.1} and host {ip:203.0.114.7}, port {ip:9.9.9.9}:53
+from {ip:185.199.108.153} by mail
+第三章 8.1.2.4 安装步骤见 8.1.2.5
+8.1.2.4 Installing the driver
+version 4.18.0.193 was released, v2.4.1.127 too
+Bump Standards-Version from 3.6.2.0 to 3.7.3
+OID 2.5.29.15 and 1.3.6.1.4.1.311 are extensions
+共计18600000000元，人口为13912345678个，约18700000000左右
+订单号20231231123456789012，编号1234567890
+圆周率3.14159265358979323846264338327950288
+2**34 is 17179869184 and 2**33 8589934592
+ISBN 978-7-115-54608-1, ISBN-10 0-306-40615-2
+2023-12-31 12:30:45, 1999-2003, 10:20:30:40
+git@github.com:owner/repo.git, icon@2x.png, lodash@4.17.21
+y = x@self.weight + b@self.to(device)
+@property and @app.route, see foo@bar
+std::vector<int> a::b::c and x[2001::3]
+sha 4111111111111111a, deadbeef13912345678
+客服热线95588，客服电话：400-810-1234，1-800-555-0199, +1 800 555 0199
+meet at example.com at noon, dot by dot
+新A股上市公司12345家，京东A123
+第二届（2012）全国12345678人参加
+(+1.4142135623) 0.13912345678 3.4111111111111111
+192.168.1.1 and 127.0.0.1 and 10.0.0.200 lead to nobody
+000-12-3456 and 666-12-3456 and 912-34-5678 were never issued
+rows 4111 1111 1111 1111 1112 of a table
+"""
+
+
+def labelled() -> list[tuple[str, set[tuple[int, int, str]]]]:
+    lines = []
+    for line in LABELLED.strip().splitlines():
+        text, spans, position = "", set(), 0
+        for match in re.finditer(r"\{(\w+):(.*?)\}", line):
+            text += line[position:match.start()]
+            spans.add((len(text), len(text) + len(match[2]), match[1]))
+            text += match[2]
+            position = match.end()
+        lines.append((text + line[position:], spans))
+    return lines
+
+
+def test_labelled_lines():
+    """51 items of 8 kinds, and lines with look-alikes, in Chinese and English."""
+    lines = labelled()
+    assert len(lines) == 58 and sum(len(spans) for _, spans in lines) == 51
+    wrong = []
+    for text, spans in lines:
+        got = {(s.start, s.end, s.kind) for s in find(text)}
+        wrong += [("missed", text, text[a:b], kind) for a, b, kind in spans - got]
+        wrong += [("false", text, text[a:b], kind) for a, b, kind in got - spans]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("text", [
+    "doi:10.1016/j.cell.2019.11.025", "10.1016/j.cell.2020.1234567", "10.1000/j.mobile.1234567",
+    "per cell: 1200000 copies", "per cell: 1200000", "reads per cell: 4155552671 reads",
+    "blood cell 4500-11000", "white cell: 4500-11000", "cell 20000 30000",
+    "Cell 2019-2020 201-215", "Cell 2019 177 1888-1902", "Mobile 2019 12 345-360",
+    "fax 2019-2020", "fax 2019–2020", "fax 2019-20 201-215", "phone 1998 - 2003",
+    "电话 2020-12-31", "电话：2020.12.31", "電話 2020 12 31", "传真 2019.11-2020.05",
+    "Tel: 31.12.2020", "phone 4500-11000", "phone 12-31-2020",
+    "电话２０２０－１２－３１", "手机 20201231", "手机20201231-20210101",
+    "mobile 1234567 units", "mobile 1234567 new subscribers", "phone 1234567 per year",
+    "手机1234567部", "手机 1234567 台", "电话1234567户", "电话 1234567 人", "mobile 1234567/km",
+    "mobile 3.1415926", "手机 1999.00 2999.00",
+])
+def test_dates_and_amounts_after_a_telephone_cue_are_not_found(text):
+    assert found(text) == []
+
+
+@pytest.mark.parametrize("text, number", [
+    ("cell: {}", "415-555-2671"), ("Cell: {}", "4155552671"), ("cell: {}", "07911 123456"),
+    ("my cell phone {}", "5551234567"), ("cell phone: {}", "555-2671"), ("cell no. {}", "555-2671"),
+    ("cellphone {}", "07911123456"), ("cell #{}", "1 415 555 2671"), ("cell: {}", "13800138000"),
+    ("cell {}", "(415) 555-2671"), ("我的cell是{}", "13800138000"),
+    ("fax {}", "2525 2838"), ("Fax: {}", "01.42.68.53.00"),
+    ("phone {} per Marie", "555-2671"), ("phone {} customers only", "555-2671"),
+    ("mobile: {} (2019)", "1234567"),
+    ("mobile {} now", "5551234567"), ("Office/Mobile: {}", "5551234567"), ("tel.{}", "62345678"),
+    ("电话{}位于北京", "62345678"), ("电话{}人工服务", "62345678"), ("电话{}部门经理", "62345678"),
+    ("手机{}，2020年", "13800138000"), ("电话 2020-12-31 手机{}", "13912345678"),
+    ("電話：{}台北", "22345678"), ("香港电话 {}", "2815 1234"), ("电话：{}", "2019 5678"),
+])
+def test_numbers_after_a_telephone_cue_are_found(text, number):
+    assert found(text.format(number)) == [("phone", number)]
+
+
+@pytest.mark.parametrize("text, numbers", [
+    ("监督电话：2765432、2766353", ["2765432", "2766353"]),
+    ("电话：62345678；62345679，62345680", ["62345678", "62345679", "62345680"]),
+    ("联系电话 2765432（白天）、2766353（夜间）", ["2765432", "2766353"]),
+    ("Tel: 7654321 / 7654322 or 7654323", ["7654321", "7654322", "7654323"]),
+    ("传真:2765432\n2766353", ["2765432", "2766353"]),
+    ("Tel: (020) 7946 0958, (020) 7946 0959", ["(020) 7946 0958", "(020) 7946 0959"]),
+    ("热线：400-800-1234、62345678", ["62345678"]),  # a toll-free number does not end the list
+    ("电话：2765432，邮编：100083", ["2765432"]),
+    ("电话：2765432、20191231、2766353", ["2765432"]),
+    ("Tel: 7654321, 1234567 units", ["7654321"]),
+    ("电话：2765432、2766353元", ["2765432"]),
+])
+def test_a_cue_covers_a_list_of_telephone_numbers(text, numbers):
+    assert found(text) == [("phone", number) for number in numbers]
+
+
+@pytest.mark.parametrize("text, kind, item", [
+    ("港澳通行证{}", "passport", "C12345678"),
+    ("往来港澳通行證號碼：{}。", "passport", "W12345678"),
+    ("港澳通行证{}", "passport", "CA1234567"), ("回乡证号{}", "passport", "H1234567801"),
+    ("往来台湾通行证：{}", "passport", "T12345678"), ("台胞证 {}", "passport", "L12345678"),
+    ("Mainland Travel Permit No. {}", "passport", "M12345678"),
+    ("通行证号码{}", "passport", "Ｃ１２３４５６７８"),
+    ("邮箱{}，谢谢", "email", "li_si＠例子.com"), ("联系{}。", "email", "li_si@例子.中国"),
+    ("发到{}即可", "email", "wang@邮件.例子.公司"), ("Mail {}, please", "email", "info@münchen.de"),
+    ("发到{}联系我", "email", "a.b@例子.com"), ("to {} now", "email", "a@xn--fsqu00a.xn--fiqs8s"),
+    ("to {} now", "email", "a@xn--fsqu00a.com"), ("发到{}联系我", "email", "a@例子.com.cn"),
+    ("邮箱{}网址www.x.com", "email", "a@b.com"), ("邮箱{}网址www.x.com", "email", "a@例子.com"),
+])
+def test_travel_permits_and_international_domains(text, kind, item):
+    assert found(text.format(item)) == [(kind, item)]
+
+
+@pytest.mark.parametrize("text", [
+    "型号C12345678", "证书编号H12345678", "通行证共12345678张", "通行证型号XC123456789",
+    "a@张三：你好.com", "转发a@张三 去看baidu.com", "foo@装饰器.py", "RT v@小王.哈哈",
+    "x@变量.net(1)",
+])
+def test_look_alikes_of_permits_and_domains_are_not_found(text):
+    assert found(text) == []
+
+
+def test_items_between_han_characters_are_found():
+    """No recogniser needs word boundaries, which Chinese text does not have."""
+    for item, kind in [("a@b.com", "email"), ("13912345678", "phone"), ("010-62345678", "phone"),
+                       ("11010519491231002X", "resident_id"), ("4111111111111111", "card"),
+                       ("京A12345", "plate"), ("114.114.114.114", "ip"), ("123-45-6789", "ssn"),
+                       ("2001:4860:4860::8888", "ip")]:
+        text = f"张三的号码是{item}请联系他"
+        assert found(text) == [(kind, item)], item
+        full_width = item.translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
+        assert found(text.replace(item, full_width)) == [(kind, full_width)], item
+
+
+def test_the_longest_of_overlapping_spans_is_kept():
+    assert found("13912345678@163.com") == [("email", "13912345678@163.com")]
+    rank = {"a": 0, "b": 1}
+    assert without_overlaps([Span(0, 4, "b"), Span(3, 9, "b"), Span(8, 12, "a")], rank) == [
+        Span(3, 9, "b")]
+    assert without_overlaps([Span(0, 4, "b"), Span(0, 4, "a"), Span(4, 5, "b")], rank) == [
+        Span(0, 4, "a"), Span(4, 5, "b")]
+
+
+def test_private_addresses_are_found_only_on_request():
+    text = "router 192.168.1.1, ::1, fe80:0::1, example 2001:db8::1"
+    assert found(text) == []
+    assert [kind for kind, _ in found(text, private_addresses=True)] == ["ip"] * 3
