@@ -77,6 +77,7 @@ class DecontaminateFilter(Filter):
 
     name = "decontaminate"
     section = "decontaminate"
+    libraries = ("xxhash",)
 
     @classmethod
     def is_enabled(cls, config: DecontaminateConfig) -> bool:

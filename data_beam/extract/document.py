@@ -66,6 +66,10 @@ def process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadLe
             text, repairs = clean_code(text)
         else:
             text, repairs = clean(text, recipe.clean, language)
+        return Document(
+            record.origin, text, record.domain, record.licence, record.url,
+            language, None, text_sha256(text), record.bytes_sha256,
+            record.transforms + transforms + repairs, is_code, offset=record.offset)
     except ExtractionError as error:
         return DeadLetter(record.origin, "extract", error.reason, error.detail)
     except NoText as error:
@@ -74,7 +78,3 @@ def process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadLe
         raise
     except Exception as error:
         return DeadLetter(record.origin, "extract", "failed", f"{type(error).__name__}: {error}")
-    return Document(
-        record.origin, text, record.domain, record.licence, record.url,
-        language, None, text_sha256(text), record.bytes_sha256,
-        record.transforms + transforms + repairs, is_code, offset=record.offset)

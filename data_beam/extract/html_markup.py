@@ -26,7 +26,7 @@ _INLINE = frozenset((
 # A comment, an element whose content is not markup, or a tag. An unclosed one reaches to the end.
 _TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|textarea|title|xmp|iframe|noembed|noframes)\b.*?(?:</\1|\Z)"
-    r"|<(/?)([a-z][^\s/>]*)[^>]*>", re.DOTALL | re.IGNORECASE)
+    r"|<(/?)([a-z][^\s/>]*)[^>]*+(?:>|\Z)", re.DOTALL | re.IGNORECASE)
 _MAX_PARSED_DEPTH = 10_000  # takes 0.3 s; the parser's time grows with the square of the depth
 
 # Elements that resiliparse does not set apart from what is before them.

@@ -207,19 +207,18 @@ def build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None:
 
 
 def run(context: Context) -> None:
-    """Runs the stage.
+    """Runs the stage."""
+    context.pipeline(lambda root: build(root, context.recipe, context.paths))
+
+
+def check_sources(recipe: RecipeConfig, paths: StagePaths, reports: Iterable[Report]) -> None:
+    """Refuses a source of which every record is a dead letter, or an empty file.
 
     Raises:
-      ConfigError: no record of a source can be read, and its `allow_unreadable` is off.
+      ConfigError: there is one, and its `allow_unreadable` is off.
     """
-    context.pipeline(lambda root: build(root, context.recipe, context.paths))
-    _check_sources(context)
-
-
-def _check_sources(context: Context) -> None:
-    """Raises ConfigError for a source of which every record is a dead letter, or an empty file."""
     read, letters, empty = Counter(), Counter(), Counter()
-    for report in stage_manifest.read_reports(context.paths.temporary):
+    for report in reports:
         if "file" not in report:
             read[report["source"]] += report["read"]
             continue
@@ -229,12 +228,12 @@ def _check_sources(context: Context) -> None:
                 letters[name] += stage_manifest.total(counts)
             elif kind == "dropped":
                 empty[name] += counts.get("read", {}).get("empty file", 0)
-    for index, source in enumerate(context.recipe.sources):
+    for index, source in enumerate(recipe.sources):
         name = source.name
         if source.allow_unreadable or not letters[name] or (
                 letters[name] + empty[name] < read[name]):
             continue
-        first = _first_dead_letter(context.paths, name)
+        first = _first_dead_letter(paths, name)
         record = "" if first["record"] is None else f", record {first['record']}"
         raise ConfigError(
             f"sources[{index}] {name!r}: none of its {read[name]:,} records can be read, for "

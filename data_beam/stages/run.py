@@ -71,6 +71,7 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
       `sources`, `outputs` and `made` of its manifest, which is not written.
 
     Raises:
+      ConfigError: no record of a source can be read, and its `allow_unreadable` is off.
       ConservationError: a document was lost.
       RuntimeError: the Beam job failed.
     """
@@ -118,6 +119,7 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
     else:
         sums = stage_manifest.combine(recipe, reports, None if counts_all else read)
     if number == 0:
+        extract.check_sources(recipe, paths, reports)
         stage_manifest.check_files(sums["sources"], listing)
     if stage != "report" and not counts_all:
         stage_manifest.check_conservation(sums["sources"])

@@ -359,7 +359,7 @@ AD = "recommended-articles"  # in as many spellings as there are
 
 
 @pytest.mark.parametrize("page", [
-    "<p>" * 3000, "<div>" * 500_000, "<div>x</div>" * 3000, "<a href=x>" * 3000,
+    "<p>" * 3000, "<div>" * 200_000, "<div>x</div>" * 3000, "<a href=x>" * 3000,
     "<x><y z=1>" * 100_000, "<div>" * 510 + "<p>word</p>" * 3000, "<p>" * 200_000,
     "<b><i>" * 3000 + "text" * 1000,
     "".join(f"<p class={''.join(c.upper() if i >> k & 1 else c for k, c in enumerate(AD))}>x</p>"

@@ -65,16 +65,16 @@ def test_a_missing_folder_raises(path, message):
 
 def test_another_model_in_the_output_folder_raises(tmp_path):
     path = str(write(tmp_path / "m"))
-    with pytest.raises(ConfigError, match="trained with another seed"):
+    with pytest.raises(ConfigError, match="made with another seed"):
         folder.finished(path, KIND, {**INPUTS, "seed": 1})
-    with pytest.raises(ConfigError, match="contains a maxlm quality model 1; choose another"):
+    with pytest.raises(ConfigError, match="holds a maxlm quality model 1; choose another"):
         folder.finished(path, "maxlm safety model 1", INPUTS)
 
 
 @pytest.mark.parametrize("name", folder.FILES)
 def test_files_of_the_user_are_not_overwritten(tmp_path, name):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(ConfigError, match=f"{name} exists without a model.json"):
+    with pytest.raises(ConfigError, match=f"{name} has no model.json"):
         folder.finished(str(tmp_path), KIND, INPUTS)
     assert (tmp_path / name).read_text() == "mine"
 

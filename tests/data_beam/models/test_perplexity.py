@@ -197,7 +197,7 @@ def test_training_is_deterministic_and_skipped_if_done(corpus, models, tmp_path,
     train(corpus, tmp_path / "zh", "--language=zh")
     assert "nothing to do" in capsys.readouterr().out
     assert (tmp_path / "zh" / "model.npz").stat().st_mtime_ns == before
-    with pytest.raises(ConfigError, match="trained with another order"):
+    with pytest.raises(ConfigError, match="made with another order"):
         train(corpus, tmp_path / "zh", "--language=zh", "--order=3")
 
 
