@@ -138,7 +138,7 @@ def raw_files(directory: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """CORPUS, one with a report, TOK and TOKENS of two sources, for pages that begin with them."""
+    """CORPUS, TOK and TOKENS of two sources, for pages that begin with them."""
     directory = tmp_path_factory.mktemp("made")
     files = {"medicine": sorted((ROOT / "docs").glob("*.md")),
              "web": sorted((ROOT / "maxlm").rglob("*.py"))}
@@ -150,9 +150,7 @@ def made(tmp_path_factory) -> Path:
                           split="validation" if number % 10 == 0 else "train")
                  for number, part in enumerate(parts)]
     write_corpus(directory / "CORPUS", rows)
-    shutil.copytree(directory / "CORPUS", directory / "REPORTED")
     for command in (
-            "python -m data_beam.report --corpus=REPORTED",
             "python -m data_beam.train_tokenizer --corpus=CORPUS --output=TOK --vocab_size=4000",
             "python -m data_beam.tokenize --corpus=CORPUS --tokenizer=TOK/tokenizer.model "
             "--output=TOKENS"):
@@ -172,7 +170,6 @@ def prepare_directory(directory: Path, page: Path, made: Path) -> None:
                if word.startswith("--output=")}
     for name in {"CORPUS", "TOK", "TOKENS"} - outputs:
         shutil.copytree(made / name, directory / name)
-    shutil.copytree(made / "REPORTED", directory / "OLD_CORPUS")
     (directory / "runs" / "quickstart").mkdir(parents=True)
     shutil.copytree(made / "TOKENS", directory / "runs" / "quickstart" / "tokens")
 
