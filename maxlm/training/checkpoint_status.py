@@ -124,7 +124,8 @@ class CheckpointStatus:
 
         The newest `checkpoint.keep` good ones. Of the candidates: the newest, from which an
         interrupted run resumes; the newest that `confirm_steps` steps already follow, because it
-        can be confirmed next; and the oldest of the others, which will replace it.
+        can be confirmed next; and the oldest of the others, which will replace it. Where these are
+        fewer than `checkpoint.keep`, the newest of the remaining candidates fill it up.
         """
         good = sorted(step for step, status in self.of.items() if status == GOOD)
         candidates = sorted(step for step, status in self.of.items() if status == CANDIDATE)
@@ -132,7 +133,9 @@ class CheckpointStatus:
                     if candidates[-1] - step >= self._config.confirm_steps]
         others = candidates[len(followed):]
         rejected = [step for step, status in self.of.items() if status == REJECTED]
-        return {*good[-self._config.keep:], *followed[-1:], *others[:1], *others[-1:], *rejected}
+        kept = {*good[-self._config.keep:], *followed[-1:], *others[:1], *others[-1:]}
+        further = [step for step in reversed(candidates) if step not in kept]
+        return kept.union(further[:max(0, self._config.keep - len(kept))], rejected)
 
     def _limit(self, name: str, loss: float) -> float:
         return self._reference.setdefault(name, loss) + self._config.max_loss_increase

@@ -1,5 +1,6 @@
 """Candidates become good or rejected by the steps and the evaluation after them."""
 
+import dataclasses
 import json
 import math
 
@@ -137,6 +138,12 @@ def test_keep_counts_good_ones_and_few_candidates_stay(of, preserved):
     status = CheckpointStatus(LIMITS)
     status.of = dict(of)
     assert status.preserved() == preserved
+
+
+def test_further_candidates_stay_where_keep_has_room():
+    status = CheckpointStatus(dataclasses.replace(LIMITS, keep=8))
+    status.of = {1: GOOD, **dict.fromkeys(range(2, 12), CANDIDATE)}
+    assert status.preserved() == {1, 5, 6, 7, 8, 9, 10, 11}
 
 
 @pytest.mark.parametrize("save_every", [1, 2, 3, 5, 7, 50])
