@@ -30,17 +30,20 @@ def settings_apply(environment: dict[str, str], devices: Path = Path("/dev")) ->
     False if it has settings of its own, with another C library, and where JAX will compute on an
     accelerator: the buffers of a step are not in host memory then.
     """
-    if VARIABLE in environment:
-        return False
-    try:
-        library, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").split()
-    except (ValueError, OSError):  # no such name, or empty: another C library
-        return False
-    if library != "glibc" or tuple(map(int, version.split(".")[:2])) < (2, 35):
+    if VARIABLE in environment or _glibc_version() < (2, 35):
         return False
     platforms = environment.get("JAX_PLATFORMS", "")
     return platforms == "cpu" or (not platforms and not any(
         (devices / name).exists() for name in _ACCELERATORS))
+
+
+def _glibc_version() -> tuple[int, ...]:
+    """Empty with another C library."""
+    try:
+        library, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").split()
+    except (ValueError, OSError):  # no such name, or empty
+        return ()
+    return tuple(map(int, version.split(".")[:2])) if library == "glibc" else ()
 
 
 def restart_if_asked() -> None:
@@ -64,13 +67,13 @@ def trim_after_compile() -> Iterator[None]:
     """For restoring a checkpoint and for the first step: freed memory is returned to the system.
 
     Restored arrays that malloc took from its own heaps would stay there when the first step frees
-    them: 5 to 7 % more than a fresh start has at its peak, of a model of 56 million parameters.
+    them: 6 % more than a fresh start has at its peak, of a model of 56 million parameters.
     Compiling leaves 190 MB of freed memory with malloc, and the first step 450 MB of buffers of 4
     to 16 MB that later steps do not need; together a quarter of the process's peak
     (docs/benchmarks.md). Afterwards malloc keeps what is freed, for the next step. Does nothing
-    unless the program runs with `SETTINGS`.
+    with another C library, or where the user has settings of their own.
     """
-    if os.environ.get(VARIABLE) != SETTINGS:
+    if not _glibc_version() or os.environ.get(VARIABLE, SETTINGS) != SETTINGS:
         yield
         return
     library = ctypes.CDLL(None)

@@ -9,10 +9,12 @@ import signal
 import sys
 from pathlib import Path
 
-# A shell without job control starts what it puts in the background with Ctrl-C ignored, and so
-# would be the commands that tests interrupt.
+# A shell without job control starts what it puts in the background with Ctrl-C ignored, and nohup
+# with SIGHUP ignored; so would be the commands that tests interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = " ".join(
