@@ -23,11 +23,13 @@ those of rjieba without punctuation, and policy phrases are Chinese ones.
 
 import dataclasses
 import re
+import string
 from collections.abc import Sequence
 
 from data_beam.base.characters import fold_case
 from data_beam.base.records import Document
 from data_beam.config.checks import check_idle
+from data_beam.config.filters import FilterConfig
 from data_beam.filters.segmentation import (
     LINE_ENDS,
     SENTENCE_ENDS,
@@ -60,6 +62,8 @@ _AFTER_END = re.compile(
 _MAY_FOLLOW = frozenset(filter(re.compile(f"[{_NOTE_MARKS}{_CLOSING}]").match,
                                map(chr, range(0x10000))))
 _CHINESE_ENDS = SENTENCE_ENDS | set("…；")
+_NEVER_ENDS = frozenset(string.ascii_letters + string.digits + ",-=/+&")
+"""For a quick look: most lines without a terminal mark end with one of these."""
 _LONGEST_END = 32
 """Characters at the end of a line in which closing quotes and the like are looked for."""
 
@@ -110,6 +114,10 @@ class C4Filter(TextFilter):
     name = "c4"
     settings = C4Config
 
+    def __init__(self, config: FilterConfig):
+        super().__init__(config)
+        self._never_ends = _NEVER_ENDS.difference(mark[-1] for mark in self._config.more_end_marks)
+
     def judge(self, document: Document, view: View, limits: C4Thresholds) -> Document | Failure:
         preset = self._config.preset
         chinese = view.language == "zh"
@@ -123,16 +131,18 @@ class C4Filter(TextFilter):
         sentences = 0
         # What is judged is the line of the view; what is kept is the line of the document.
         for line, original in zip(view.text.splitlines(), document.text.splitlines(), strict=True):
-            line, original = line.strip(), original.strip()
+            line = line.strip()
             if len(line) > limits.max_word_length and any(
                     len(word) > limits.max_word_length
                     for word in (cut(line) if chinese else line.split())):
                 continue
             whole = line
+            citations: list[tuple[int, int]] = []
             if "[" in line:
                 citations = [match.span() for match in _CITATION.finditer(line)]
-                line, original = _without(line, citations), _without(original, citations)
-            if limits.require_end_mark and not self._is_ended(line, chinese):
+                line = _without(line, citations)
+            if limits.require_end_mark and (
+                    line[-1:] in self._never_ends or not self._is_ended(line, chinese)):
                 continue
             if chinese:
                 words = cut(line)
@@ -152,6 +162,7 @@ class C4Filter(TextFilter):
             if any(phrase in folded for phrase in policies):
                 continue
             sentences += count_sentences(words if chinese else cut(line))
+            original = _without(original.strip(), citations)
             kept.append(original.rstrip() if limits.require_end_mark else original)
         if sentences < min_sentences:
             return failure("too few sentences", sentences, min_sentences)
@@ -180,5 +191,7 @@ class C4Filter(TextFilter):
 
 def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """The text without these parts, which come in order."""
+    if not spans:
+        return text
     edges = [0, *(edge for span in spans for edge in span), len(text)]
     return "".join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
