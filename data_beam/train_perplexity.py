@@ -1,27 +1,28 @@
-"""Trains an n-gram model of clean text, by which other text is scored.
+"""Trains an n-gram model on clean text, for the perplexity filter.
 
     python -m data_beam.train_perplexity --corpus=CLEAN --language=zh --output=MODEL
 
-writes
+The command writes
 
     MODEL/model.npz         n-grams with probabilities and backoffs
     MODEL/tokenizer.model   for --unit=piece, the SentencePiece model
     MODEL/model.json        unit, language, perplexity of clean held-out documents by percentile;
                             written last
-    MODEL/model.arpa        with --arpa, the same model as other programs read it
+    MODEL/model.arpa        with --arpa, the same model in ARPA format, for other programs
 
-It is the model that KenLM's lmplz makes of the same tokens: interpolated modified Kneser-Ney. Each
-line is a sentence; whitespace is left out. Units:
+The model is the one that KenLM's lmplz estimates from the same tokens: interpolated modified
+Kneser-Ney. Each line is a sentence; whitespace is left out. Units:
 
     character   every character is a token (the default for zh, ja, yue and wuu)
-    word        runs of letters and digits in lower case, other characters alone (otherwise)
+    word        runs of letters and digits in lower case, other characters alone (the default for
+                other languages)
     piece       pieces of the SentencePiece model that --tokenizer names
 
 It is trained on a sample of the training documents, chosen by the hash of their ids; a share of
-them is held out to measure percentiles. The same corpus and flags give the same bytes. A second run
-does nothing.
+them is held out to measure percentiles. The same corpus and flags give the same bytes. If the model
+exists already, the command does nothing.
 
-A model of another program is imported, and its percentiles are measured:
+With --import_model a model of another program is imported, and its percentiles are measured:
 
     python -m data_beam.train_perplexity --import_model=zh.arpa --corpus=CLEAN --language=zh \\
         --unit=piece --tokenizer=zh.sp.model --output=MODEL
@@ -56,7 +57,7 @@ _MAX_ORDER = 10
 
 
 def _documents(flags: dict[str, Any]) -> tuple[Iterable[tuple[str, str]], str]:
-    """The documents, and a fingerprint of where they come from."""
+    """The documents, and a fingerprint of their files."""
     if flags["corpus"]:
         corpus = find_documents(flags["corpus"])
         return samples.corpus_documents(corpus, flags["language"]), corpus.fingerprint
@@ -75,7 +76,7 @@ def _tokenizer(path: str) -> bytes:
     try:
         Tokens("piece", ("<unk>",), pieces)
     except (RuntimeError, ValueError):
-        raise ConfigError(f"--tokenizer: {path} is no SentencePiece model") from None
+        raise ConfigError(f"--tokenizer: {path} is not a SentencePiece model") from None
     return pieces
 
 
@@ -86,7 +87,7 @@ def _train(texts: list[str], flags: dict[str, Any], pieces: bytes
     tokens = Tokens(flags["unit"], vocabulary, pieces)
     ids = np.concatenate([tokens(text) for text in texts])
     if not len(ids):
-        raise ConfigError("--corpus: the documents hold no token")
+        raise ConfigError("--corpus: the documents contain no tokens")
     print(f"{len(ids):,} tokens, {len(vocabulary):,} different", flush=True)
     order, prune = flags["order"], flags["prune"]
     made = estimate(ids, vocabulary, order, prune + prune[-1:] * (order - len(prune)),
@@ -110,7 +111,7 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 def _import(path: str, unit: str, pieces: bytes
             ) -> tuple[perplexities.Score, dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:
-    """A model of another program: an ARPA file, plain or gzip, or a binary file of KenLM."""
+    """Imports a model of another program: an ARPA file, plain or gzip, or a KenLM binary file."""
     data = files.read_bytes(path)
     if data.startswith(b"\x1f\x8b") or arpa.is_arpa(data):
         try:
@@ -122,14 +123,14 @@ def _import(path: str, unit: str, pieces: bytes
         return score, perplexities.to_arrays(model), {
             "order": model.order, "reader": "ngrams", "ngrams": list(model.sizes)}, {}
     if not data.startswith(b"mmap lm http://kheafield.com/code"):
-        raise ConfigError(f"--import_model: {path} is neither an ARPA file nor a binary of KenLM")
+        raise ConfigError(f"--import_model: {path} is neither an ARPA file nor a KenLM binary file")
     model = perplexities.open_kenlm(path, "--import_model")
     return (perplexities.kenlm_score(model, unit, pieces), {},
             {"order": model.order, "reader": "kenlm"}, {folder.KENLM: data})
 
 
 def _held_out(score: perplexities.Score, texts: list[str]) -> dict[str, Any]:
-    """Perplexities of clean documents the model has not seen."""
+    """Perplexities of the held-out documents: percentiles and total."""
     scored = [(total, count) for total, count in map(score, texts) if count]
     if len(scored) < _MIN_HELD_OUT:
         raise ConfigError(f"--held_out: only {len(scored)} documents are held out, percentiles "
@@ -142,7 +143,7 @@ def _held_out(score: perplexities.Score, texts: list[str]) -> dict[str, Any]:
 
 
 def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
-    """Makes a model unless it is there already; returns its description.
+    """Trains or imports a model unless it exists already; returns its description.
 
     Args:
       output: folder of the model.
@@ -165,11 +166,11 @@ def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
             inputs["import_model"] = hashlib.sha256(files.read_bytes(imported)).hexdigest()
         description = folder.finished(path, perplexities.KIND, inputs)
         if description is not None:
-            print(f"{path} is complete and of these inputs: nothing to do")
+            print(f"{path} is complete and was made from these inputs: nothing to do")
             return description
         print(f"sampling up to {flags['sample_bytes'] / 1e6:g} MB", flush=True)
         sample = samples.take(documents, flags["sample_bytes"], flags["held_out"])
-        print(f"{len(sample.train):,} of {sample.documents:,} documents to learn from, "
+        print(f"{len(sample.train):,} of {sample.documents:,} documents for training, "
               f"{len(sample.held_out):,} held out", flush=True)
         if len(sample.held_out) < _MIN_HELD_OUT:
             _held_out(lambda text: (0.0, 1), sample.held_out)  # raises before the training
@@ -179,7 +180,7 @@ def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
             others |= binary
         else:
             if not sample.train:
-                raise ConfigError("--held_out: no document is left to learn from")
+                raise ConfigError("--held_out: no document is left for training")
             score, arrays, more, model = _train(sample.train, flags, pieces)
             if flags["arpa"]:
                 others[folder.ARPA] = "".join(arpa.write(model)).encode("utf-8", "replace")
@@ -194,27 +195,27 @@ def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
 
 def _parser() -> command_line.Parser:
     parser = command_line.Parser(prog="python -m data_beam.train_perplexity", description=__doc__)
-    parser.add_argument("--corpus", default="", help="folder that data_beam.prepare wrote, of "
-                        "clean text")
+    parser.add_argument("--corpus", default="", help="corpus of clean text, a folder that "
+                        "data_beam.prepare wrote")
     parser.add_argument("--text", nargs="+", default=[], metavar="FILE", help="instead of a "
                         "corpus: UTF-8 files with documents between empty lines")
     parser.add_argument("--output", required=True, help="folder of the model")
-    parser.add_argument("--language", required=True, help="language of the documents to learn "
-                        "from, as in the column language: zh, en")
+    parser.add_argument("--language", required=True, help="language of the training documents, as "
+                        "in the column language: zh, en")
     parser.add_argument("--unit", choices=UNITS, help="what n-grams are made of (character for "
                         f"{', '.join(_CHARACTER_LANGUAGES)}, else word)")
     parser.add_argument("--tokenizer", default="", help="SentencePiece model, for --unit=piece")
     parser.add_argument("--order", type=int, default=5, help="tokens of the longest n-grams (5)")
-    parser.add_argument("--prune", default="0", help="leave n-grams out that are seen at most so "
-                        "often, by order, the last for all longer ones: 0,0,1 (0)")
+    parser.add_argument("--prune", default="0", help="drop n-grams with at most this count; one "
+                        "number for each order, the last one for all longer n-grams: 0,0,1 (0)")
     parser.add_argument("--sample_bytes", type=command_line.size, default=20_000_000,
-                        help="bytes of text to learn from at most; 20 MB need up to 1.3 GB of "
-                        "memory (20e6)")
+                        help="most bytes of training text; 20 MB need up to 1.3 GB of memory "
+                        "(20e6)")
     parser.add_argument("--held_out", type=float, default=0.05,
-                        help="share of the documents kept back to measure percentiles on (0.05)")
+                        help="share of the documents to hold out for percentiles (0.05)")
     parser.add_argument("--arpa", action="store_true", help="write model.arpa too")
     parser.add_argument("--import_model", default="", metavar="FILE", help="take this model (ARPA, "
-                        "or KenLM's binary where kenlm is installed) instead of training one")
+                        "or a KenLM binary file if kenlm is installed) instead of training one")
     return parser
 
 
@@ -223,8 +224,8 @@ def _checked(arguments: Any) -> dict[str, Any]:
     if bool(flags["corpus"]) == bool(flags["text"]):
         raise ConfigError("--corpus: give either --corpus or --text")
     if not re.fullmatch(r"[a-z]{2,3}", flags["language"]):
-        raise ConfigError(f"--language: {flags['language']!r} is no code of two or three letters "
-                          "such as zh or en")
+        raise ConfigError(f"--language: {flags['language']!r} is not a code of two or three "
+                          "letters such as zh or en")
     if flags["unit"] is None:
         flags["unit"] = "character" if flags["language"] in _CHARACTER_LANGUAGES else "word"
     if bool(flags["tokenizer"]) != (flags["unit"] == "piece"):

@@ -3,21 +3,23 @@
     python -m data_beam.train_quality --examples=LABELLED.jsonl --output=MODEL
     python -m data_beam.train_quality --examples=UNSAFE.jsonl --task=safety --output=MODEL
 
-Each line of the file is {"text": "...", "label": 3}; Parquet with such columns will do too. Labels:
+The examples are JSON lines such as {"text": "...", "label": 3}, or Parquet with these columns.
+Labels:
 
     quality   0 to 5; 5 is best
     safety    1 unsafe (toxic, pornographic, an advertisement for gambling ...), 0 safe
 
-writes
+The command writes
 
     MODEL/model.npz     weights and thresholds
-    MODEL/model.json    what they are; written last
-    MODEL/report.json   agreement with the labels of held-out examples, also shown on screen
+    MODEL/model.json    description of the model; written last
+    MODEL/report.json   agreement with the labels of held-out examples, also printed
 
 The features are hashed n-grams: of characters in Chinese and Japanese, of words elsewhere, so one
-model serves all the languages among its examples. The model is an ordinal logistic regression,
-trained without random numbers: the same examples and flags give the same bytes. A second run does
-nothing. A few thousand examples suffice; a text of 7.5 kB needs 25 kB of memory.
+model works for all languages of its examples. The model is an ordinal logistic regression, trained
+without random numbers: the same examples and flags give the same bytes. If the model exists
+already, the command does nothing. A few thousand examples suffice; a text of 7.5 kB needs 25 kB of
+memory.
 
 Name the folder in a recipe: config.quality.model or config.safety.model, see docs/model_filters.md.
 """
@@ -46,7 +48,7 @@ _MAX_NGRAMS = 8
 
 def _features(ngrams: HashedNgrams, texts: Sequence[str], features: int, progress: StatusLine
               ) -> scipy.sparse.csr_array:
-    """[texts, features]"""
+    """The feature matrix, [texts, features]."""
     columns, values, starts = [], [], [0]
     for number, text in enumerate(texts, 1):
         found, weights = ngrams(text)
@@ -60,7 +62,7 @@ def _features(ngrams: HashedNgrams, texts: Sequence[str], features: int, progres
 
 
 def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, Any]:
-    """Trains a classifier unless it is there already; returns its report.
+    """Trains a classifier unless it exists already; returns its report.
 
     Args:
       output: folder of the model.
@@ -76,7 +78,7 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
         digest = hashlib.sha256(files.read_bytes(flags["examples"])).hexdigest()
         inputs = {**flags, "examples": digest}
         if folder.finished(path, task.kind, inputs) is not None:
-            print(f"{path} is complete and of these inputs: nothing to do")
+            print(f"{path} is complete and was made from these inputs: nothing to do")
             return json.loads(files.read_bytes(f"{path}/{folder.REPORT}"))
         train, held_out = found.split(flags["held_out"], flags["seed"])
         if not len(held_out):
@@ -84,12 +86,12 @@ def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, A
                               "examples or a larger share")
         labels = sorted(set(train.labels.tolist()))
         if len(labels) < 2:
-            raise ConfigError(f"--examples: there is nothing to tell apart, the {len(train)} "
-                              f"examples to learn from have the labels {labels}")
+            raise ConfigError(f"--examples: two different labels are needed; all {len(train)} "
+                              f"training examples have the labels {labels}")
         counts = np.bincount(found.labels, minlength=task.highest + 1)
         print("examples by label: " + ", ".join(
             f"{label}: {count:,}" for label, count in enumerate(counts)), flush=True)
-        print(f"{len(train):,} to learn from, {len(held_out):,} held out", flush=True)
+        print(f"{len(train):,} for training, {len(held_out):,} held out", flush=True)
         progress = StatusLine(2.0)
         started = time.monotonic()
         ngrams = HashedNgrams(flags["features"], flags["ngrams"])
@@ -118,7 +120,7 @@ def _show(report: dict[str, Any], task: Task) -> None:
     for name in ("accuracy", "accuracy_of_the_commonest_label", "quadratic_weighted_kappa",
                  "spearman", "mean_absolute_error"):
         print(f"  {name.replace('_', ' '):<34}{held_out[name]:>8.3f}")
-    print(f"  {task.above} (a score of {held_out['threshold']:g} and more): precision "
+    print(f"  {task.above} (score at least {held_out['threshold']:g}): precision "
           f"{held_out['precision']:.3f}, recall {held_out['recall']:.3f}, F1 {held_out['f1']:.3f}")
     print("  label by row, rounded score by column:")
     for label, row in enumerate(held_out["confusion"]):
@@ -135,14 +137,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--text_field", default="text", help="field with the text (text)")
     parser.add_argument("--label_field", default="label", help="field with the label (label)")
     parser.add_argument("--held_out", type=float, default=0.1,
-                        help="share of the examples kept back to measure on (0.1)")
-    parser.add_argument("--seed", type=int, default=0, help="which ones are kept back (0)")
+                        help="share of the examples to hold out for evaluation (0.1)")
+    parser.add_argument("--seed", type=int, default=0, help="selects the held-out examples (0)")
     parser.add_argument("--features", type=float, default=2**18,
                         help="buckets of the n-grams, a power of two (262144)")
     parser.add_argument("--ngrams", type=int, default=2,
                         help="tokens of the longest n-grams (2)")
     parser.add_argument("--l2", type=float, default=0.01,
-                        help="how strongly weights are held small (0.01)")
+                        help="strength of the L2 penalty on the weights (0.01)")
     parser.add_argument("--threshold", type=float,
                         help="score from which a text is kept, or unsafe, in the report (2 for "
                         "quality, 0.5 for safety)")

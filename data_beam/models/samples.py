@@ -13,7 +13,7 @@ from maxlm.config.schema import ConfigError
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Training and held-out texts, in the order of the hashes of their documents.
+    """Training and held-out texts, ordered by the hash of the document's key.
 
     Attributes:
       train: training texts.
@@ -48,13 +48,13 @@ class _Smallest:
 
 
 def take(documents: Iterable[tuple[str, str]], sample_bytes: int, held_out: float) -> Sample:
-    """A sample that depends only on the set of documents, not on their order.
+    """Samples documents; the result depends on the set of documents, not on their order.
 
     Args:
       documents: (key, text); keys are unique.
       sample_bytes: UTF-8 bytes of training texts; the text that exceeds the limit is the last one.
-      held_out: share of the documents that are held out, and the share of `sample_bytes` that
-        they may have.
+      held_out: share of the documents to hold out. Held-out texts are limited to the same share of
+        `sample_bytes`.
     """
     train, held_out_texts = _Smallest(sample_bytes), _Smallest(max(1, int(sample_bytes * held_out)))
     count = 0
@@ -89,8 +89,8 @@ def corpus_documents(corpus: CorpusFiles, language: str) -> Iterator[tuple[str, 
 
 
 def text_documents(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Key and text of the documents in text files, which are separated by empty lines. Compression
-    (gzip, zstd or bzip2) is detected by content.
+    """Key and text of the documents in text files. Empty lines separate documents. Compression
+    (gzip, zstd or bzip2) is detected from the content.
 
     Raises:
       ConfigError: a file is damaged or not UTF-8.

@@ -1,4 +1,4 @@
-"""Where in the text of a dropped document the reason is, to highlight it."""
+"""Finds the parts of a dropped document's text that the report highlights as the reason."""
 
 import re
 from collections.abc import Mapping
@@ -18,18 +18,18 @@ def find_marks(text: str, stage: str, reason: str, detail: str, recipe: Mapping[
     """The parts of a text for which a filter dropped it, in order, without overlaps.
 
     Args:
-      text: of the dropped document, or its beginning.
-      stage: the name of the filter.
-      reason: of the filter; `Filter.highlights` says what it means in a text.
-      detail: what the filter measured. A piece of the text that it quotes at its end is looked for
-        first, whatever the white space between its words.
-      recipe: of the corpus, as plain values.
+      text: text of the dropped document, or its beginning.
+      stage: name of the filter.
+      reason: one of the filter's reasons; `Filter.highlights` maps it to parts of a text.
+      detail: what the filter measured. If it ends with a quotation from the text, that is searched
+        first, with any white space between its words.
+      recipe: recipe of the corpus, as plain values.
 
     Returns:
-      Start and end of each; none where the reason is not a part of the text (its length, its
+      Start and end of each part; empty if the reason is not a part of the text (its length, its
       perplexity, a copy elsewhere).
     """
-    text = fold_width(text, marks=True)  # as filters judge it
+    text = fold_width(text, marks=True)  # filters judge the folded text
     quoted = _QUOTED.search(detail)
     if quoted:
         words = fold_width(quoted[2], marks=True).removesuffix("…").split()
@@ -55,7 +55,7 @@ def _matches(pattern: str, text: str) -> list[Span]:
 
 
 def redact(text: str) -> str:
-    """The text with placeholders for personal data, as the privacy filter writes them."""
+    """Replaces personal data by the placeholders of the privacy filter."""
     parts, position = [], 0
     for span in find(text):
         parts += [text[position:span.start], PLACEHOLDERS[span.kind]]
@@ -64,10 +64,10 @@ def redact(text: str) -> str:
 
 
 def clip(text: str, marks: list[Span], characters: int) -> tuple[str, list[Span], int]:
-    """A piece of the text with the first mark in it.
+    """An excerpt of the text that contains the first mark.
 
     Returns:
-      The piece, the marks within it, and where it starts in the text.
+      The excerpt, the marks in it, and its start in the text.
     """
     start = 0
     if marks and marks[0][1] > characters:

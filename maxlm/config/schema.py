@@ -1,9 +1,9 @@
-"""Frozen dataclasses as the one place for configuration fields, and the ConfigDict face over them.
+"""Configuration fields as frozen dataclasses, and their conversion to and from ConfigDict.
 
 A section is a frozen dataclass whose fields are made with `setting(...)`: default, help text and
-bounds in one line. From it come the locked `ConfigDict` that a config file returns, the typed
-parsing of `--config.section.field=value`, the checks, and the help text. Every mistake is a
-`ConfigError`: one line that names the field and what would be right.
+bounds. The locked `ConfigDict` that a config file returns, the parsing of
+`--config.section.field=value`, the checks and the help text are derived from it. Every mistake is a
+`ConfigError`: one line that names the field and what is allowed.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ FLOAT32_MAX, FLOAT32_TINY = (2 - 2.0**-23) * 2.0**127, 2.0**-126
 
 
 class ConfigError(ValueError):
-    """A setting the user gave cannot be used; the message names it and the fix."""
+    """A setting that cannot be used; the message names it and says what to change."""
 
 
 def setting(
@@ -39,7 +39,8 @@ def setting(
     """One field of a section.
 
     Args:
-      default: value when the config file says nothing. A dataclass instance makes a sub-section.
+      default: value if the config file does not set the field. A dataclass instance makes a
+        sub-section.
       help: one sentence, with the unit.
       choices: the only values allowed.
       minimum, maximum: inclusive bounds of a number.
@@ -56,7 +57,7 @@ def setting(
 
 
 def suggestion(name: str, valid: Iterable[str]) -> str:
-    """`did you mean 'x'?` for the nearest valid name, or the list of them when none is near."""
+    """`did you mean 'x'?` for the closest valid name, or all valid names if none is close."""
     valid = sorted(valid)
     near = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else f"valid names: {', '.join(valid)}"
@@ -82,7 +83,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _convert(value: Any, kind: Any, path: str) -> Any:
-    """`value` as `kind` (a dataclass, scalar, optional, union or homogeneous tuple type)."""
+    """Converts to `kind`: a dataclass, scalar, optional, union or homogeneous tuple type."""
     origin = typing.get_origin(kind)
     if origin in (typing.Union, types.UnionType):
         failures = []
@@ -91,9 +92,9 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
                 return _convert(value, option, path)
             except ConfigError as error:
                 failures.append(error)
-        # A table that fits one option but for a field inside it: that inner message is the useful.
-        deep = [e for e in failures if not str(e).startswith(f"{path}:")]
-        raise deep[0] if deep else _wrong_type(path, kind, value)
+        # If a table fits one option except for a field inside it, report that field.
+        inner = [e for e in failures if not str(e).startswith(f"{path}:")]
+        raise inner[0] if inner else _wrong_type(path, kind, value)
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
             raise _wrong_type(path, kind, value)
@@ -116,7 +117,7 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
     elif kind is int:
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-        if isinstance(value, float) and value.is_integer():  # 1e6 is a fine way to write one
+        if isinstance(value, float) and value.is_integer():  # allows 1e6
             return int(value)
     elif isinstance(value, kind):
         return value
@@ -124,10 +125,10 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
 
 
 def _list_hint(path: str, kind: Any, typed: bool = False) -> str:
-    """How a list of scalars is written, for the end of a message; empty for other types.
+    """The end of a message that shows how to write a list of scalars; empty for other types.
 
     Args:
-      typed: on the command line, where the shell wants quotes around it.
+      typed: show the command-line form, with quotes for the shell.
     """
     options = typing.get_args(kind) if typing.get_origin(kind) in (
         typing.Union, types.UnionType) else (kind,)
@@ -143,7 +144,7 @@ _SHOWN_CHARACTERS = 200
 
 
 def _is_table_of(value: Any, kind: Any) -> bool:
-    """Whether a value, as a config file has it, is an instance of a dataclass or its fields."""
+    """Whether a value from a config file is an instance of a dataclass or a table of its fields."""
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         return False
     names = {field.name for field in dataclasses.fields(kind)}
@@ -160,7 +161,7 @@ def _wrong_type(path: str, kind: Any, value: Any, typed: bool = False) -> Config
             return ConfigError(f"{path}: expected a list, got one {item.__name__}; put it in "
                                f"brackets with a comma, as in ({item.__name__}(...),)")
     if isinstance(value, ml_collections.ConfigDict):
-        value = value.to_dict()  # whose own text is YAML, of many lines
+        value = value.to_dict()  # repr of a ConfigDict is YAML of many lines
     text = " ".join(repr(value).split())
     if len(text) > _SHOWN_CHARACTERS:
         text = text[:_SHOWN_CHARACTERS] + "..."
@@ -199,8 +200,8 @@ def build(kind: type[T], values: dict[str, Any], path: str = "config") -> T:
     """A checked instance of the dataclass `kind` from plain values.
 
     Args:
-      kind: a frozen dataclass; its optional `check(self, path)` method sees the finished instance
-        and raises `ConfigError` for combinations that cannot be.
+      kind: a frozen dataclass. If it has a method `check(self, path)`, that is called on the new
+        instance and raises `ConfigError` for invalid combinations.
       values: field name -> plain value, nested for sub-sections. Missing fields take the default.
       path: dotted name of this table, for messages.
 
@@ -228,7 +229,7 @@ def build(kind: type[T], values: dict[str, Any], path: str = "config") -> T:
 
 
 def to_plain(value: Any) -> Any:
-    """Dataclasses and tuples as dicts and lists, ready for JSON."""
+    """Converts dataclasses and tuples to dicts and lists, for JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, (tuple, list)):
@@ -239,27 +240,27 @@ def to_plain(value: Any) -> Any:
 def to_config_dict(instance: Any) -> ml_collections.ConfigDict:
     """The locked `ConfigDict` of a dataclass instance: fields can be changed, none added."""
 
-    def face(value: Any) -> Any:
+    def convert(value: Any) -> Any:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            # Without type safety here: `build` checks types and can name the right one.
+            # Without ConfigDict's type check: `build` checks types, with better messages.
             table = ml_collections.ConfigDict(type_safe=False)
             for field in dataclasses.fields(value):
-                table[field.name] = face(getattr(value, field.name))
+                table[field.name] = convert(getattr(value, field.name))
             return table
         if isinstance(value, tuple):
             return tuple(to_plain(item) for item in value)
         return value
 
-    return face(instance).lock()
+    return convert(instance).lock()
 
 
 def from_config_dict(kind: type[T], config: ml_collections.ConfigDict, path: str = "config") -> T:
-    """The checked dataclass of a `ConfigDict` that a config file returned; see `build`."""
+    """The checked dataclass for a `ConfigDict` that a config file returned; see `build`."""
     return _convert(config, kind, path)
 
 
 def _parse_text(text: str, kind: Any, path: str) -> Any:
-    """A command-line value: JSON for lists and tables, Python's words for the scalars."""
+    """Parses a command-line value: JSON for lists and tables, otherwise a scalar as in Python."""
     options = typing.get_args(kind) if typing.get_origin(kind) in (
         typing.Union, types.UnionType) else (kind,)
     if text.lower() in ("none", "null") and type(None) in options:
@@ -290,13 +291,13 @@ def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str
     """Sets one field of a locked config from the command line.
 
     Args:
-      config: what the config file returned, changed in place.
-      kind: the dataclass it was built from.
+      config: what the config file returned; changed in place.
+      kind: its dataclass.
       name: dotted field name without the leading `config.`, for example `run.steps`.
       text: the value as typed.
 
     Raises:
-      ConfigError: unknown name (with the nearest valid one) or a value of the wrong type.
+      ConfigError: unknown name (with the closest valid one) or a value of the wrong type.
     """
     table: Any = config
     parts = name.split(".")
@@ -304,13 +305,14 @@ def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str
         path = ".".join(["config", *parts[: depth + 1]])
         hints = typing.get_type_hints(kind)
         if part not in hints:
-            if len(parts) == 1:  # `--config.steps`: point at the section that has it.
-                homes = {inner: section for section, sub in reversed(hints.items())
-                         if dataclasses.is_dataclass(sub) for inner in typing.get_type_hints(sub)}
-                near = difflib.get_close_matches(part, [*hints, *homes], n=1, cutoff=0.6)
-                if near and near[0] in homes:
+            if len(parts) == 1:  # `--config.steps`: suggest the section with this field
+                sections = {inner: section for section, sub in reversed(hints.items())
+                            if dataclasses.is_dataclass(sub)
+                            for inner in typing.get_type_hints(sub)}
+                near = difflib.get_close_matches(part, [*hints, *sections], n=1, cutoff=0.6)
+                if near and near[0] in sections:
                     raise ConfigError(f"{path}: no such section; did you mean "
-                                      f"'{homes[near[0]]}.{near[0]}'?")
+                                      f"'{sections[near[0]]}.{near[0]}'?")
             raise ConfigError(f"{path}: no such field; {suggestion(part, hints)}")
         if depth == len(parts) - 1:
             if dataclasses.is_dataclass(hints[part]):
@@ -326,7 +328,7 @@ def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str
         if not dataclasses.is_dataclass(hints[part]):
             raise ConfigError(f"{path}: is a value, not a section")
         kind = typing.cast(type, hints[part])
-        if part not in table:  # a config file may leave sections out
+        if part not in table:  # the config file left this section out
             with config.unlocked():
                 table[part] = ml_collections.ConfigDict(type_safe=False)
         table = table[part]
@@ -335,7 +337,7 @@ def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str
 
 
 def section(kind: type, name: str) -> tuple[type, str]:
-    """The class and the dotted name of a section of a config, from its name below `config`.
+    """The class and full dotted name of a section, given its name below `config`.
 
     Raises:
       ConfigError: there is no such section.
@@ -357,7 +359,7 @@ def describe(kind: type, prefix: str = "config", nested: bool = True) -> str:
     Args:
       kind: a config class.
       prefix: its dotted name.
-      nested: list the fields of its sections; if not, only the sections themselves.
+      nested: whether to list the fields of its sections, or only the sections' names.
     """
     fields, sections = [], []
     hints = typing.get_type_hints(kind)

@@ -1,4 +1,4 @@
-"""Which source each row of the run comes from, with exact counts at every prefix."""
+"""Assigns a source to each row of the run, and counts the rows of a source in any prefix."""
 
 import heapq
 import math
@@ -9,9 +9,9 @@ import numpy as np
 
 
 def largest_remainder(shares: Sequence[Fraction], total: int) -> list[int]:
-    """Integers that sum to `total`, each within one of `share * total`, none of them zero.
+    """Positive integers that sum to `total`, each within one of `share * total`.
 
-    Shares that would round to zero get one, taken from the largest.
+    A share that would round to zero gets one, which is taken from the largest.
 
     Args:
       shares: positive, in any unit.
@@ -33,7 +33,7 @@ def interleave(counts: Sequence[int]) -> np.ndarray:
     """An order of sum(counts) slots in which every prefix is within one slot of each share.
 
     The k-th slot of a source with share s may lie in [floor(k/s), ceil((k+1)/s)); the slot with
-    the earliest end is taken first. That order always exists, because the windows are those of a
+    the earliest end is taken first. Such an order always exists: the windows are those of a
     proportionate-fair schedule (Baruah, Cohen, Plaxton and Varvel, Algorithmica 1996).
 
     Returns:
@@ -56,7 +56,7 @@ def interleave(counts: Sequence[int]) -> np.ndarray:
 
 
 class Mixture:
-    """A periodic order of sources, repeated without end.
+    """A periodic order of sources.
 
     Attributes:
       counts: rows of each source in a period.
@@ -93,8 +93,11 @@ class Mixture:
             np.searchsorted(self._slots[source], slots))
 
     def closest_slot(self, behind: Sequence[Fraction]) -> int:
-        """The slot before which each source is closest to lacking `behind` rows to its share."""
-        worst = np.zeros(self.period, np.int64)  # in rows / period: whole numbers
+        """The slot at which the sources are closest to being `behind` rows behind their shares.
+
+        Closest: the largest difference over the sources is smallest.
+        """
+        worst = np.zeros(self.period, np.int64)  # in units of 1/period rows, so integers
         for source, lack in enumerate(behind):
             taken = np.cumsum(self._order == source, dtype=np.int64)
             taken = np.concatenate([[0], taken[:-1]])
@@ -104,12 +107,12 @@ class Mixture:
 
 
 class StagedMixture:
-    """Mixtures one after the other, each from its first row to that of the next.
+    """A sequence of mixtures, each from its first row to the first row of the next.
 
-    A source continues where the stage before left it: what is kept of the past is the number of
-    rows of each source before each stage. A stage begins at the slot of its period at which its
-    sources are as far behind their shares as they are in the run, so that rounding does not add up
-    over stages, and a stage with the shares of the one before changes nothing.
+    A source continues where the previous stage left it: the number of rows of each source before
+    each stage is stored. A stage begins at the slot of its period at which its sources are as far
+    behind their shares as they are in the run. So rounding does not accumulate over stages, and a
+    stage with the shares of the previous one changes nothing.
 
     Args:
       sources: number of sources of the run.
@@ -126,7 +129,7 @@ class StagedMixture:
         self._phases: list[int] = []  # slot of the period at the first row of each stage
         # [stages, sources]: rows of each source before each stage.
         self._before = np.zeros((len(stages), sources), np.int64)
-        behind = [Fraction(0)] * sources  # rows that a source lacks to its shares so far
+        behind = [Fraction(0)] * sources  # rows that each source is behind its shares so far
         for number, mixture in enumerate(self.mixtures):
             if number:
                 rows = int(self._first_rows[number] - self._first_rows[number - 1])
@@ -144,7 +147,7 @@ class StagedMixture:
         return mixture.count(member, phase + rows) - mixture.count(member, phase)
 
     def locate(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `Mixture.locate`, with rows and sources of the run."""
+        """`Mixture.locate` with rows and source numbers of the whole run."""
         stages = np.searchsorted(self._first_rows, rows, side="right") - 1
         sources, before = np.empty(rows.shape, np.int32), np.empty(rows.shape, np.int64)
         for number in np.unique(stages).tolist():

@@ -1,10 +1,10 @@
 """The plan of a run's data: which tokens are in which row of which step.
 
-A plan is a pure function of (corpus index, mixture, packing, seed, step). It holds no state: any
-step can be computed at any time, on any host, for any subset of rows, and comes out the same.
+A plan is a pure function of (corpus index, mixture, packing, seed, step). It has no state: any rows
+of any step can be computed at any time and on any host, with the same result.
 
     global row = step * batch_size + row of the batch
-    -> mixture:   source, and how many rows of that source came before (p); by stages of steps
+    -> mixture:   source, and how many rows of that source came before (p); by stage
     -> epoch p // rows, and the p % rows-th row in the epoch's own permutation
     -> layout:    token ranges of documents
 """
@@ -33,7 +33,7 @@ from maxlm.data.sources import (
 from maxlm.data.tokenizer import Tokenizer, find_tokenizer
 from maxlm.parallel import processes
 
-# Version of the order of data; a run goes on only with the order it was started with.
+# Version of the data order. A run can be resumed only with the version it was started with.
 PLAN_FORMAT = 2
 Indices = Sequence[int] | slice | np.ndarray | None
 
@@ -50,7 +50,7 @@ class Location:
 
 
 def _verify(chosen: list[ChosenSource]) -> None:
-    """Checksums of all files, each read by one of the processes; raises on all or on none."""
+    """Verifies the checksums of all files. Each process reads a share; all raise if one fails."""
     problem = None
     try:
         for corpus in {id(c.corpus): c.corpus for c in chosen}.values():
@@ -68,7 +68,7 @@ def hash_of(content: Any) -> str:
 
 
 class PlanRows:
-    """What the plans of training and evaluation share: sources, mixtures, rows of batches."""
+    """The part that the plans of training and evaluation share: sources, mixtures, rows."""
 
     def __init__(self, data: DataConfig, seed: int, stages: list[StageSources]):
         chosen = distinct_sources(stages)
@@ -99,11 +99,11 @@ class PlanRows:
         self._keys: dict[tuple[int, int], int] = {}
 
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer that lies beside the tokens."""
+        """The tokenizer in the directory of the tokens."""
         return Tokenizer.load(self.tokenizer_path)
 
     def describe_sources(self) -> list[dict[str, Any]]:
-        """Name and content of each source: what a run that resumes is compared by."""
+        """Name, counts and checksums of each source, which are compared on resume."""
         return [{"name": source.label, "documents": source.entry.documents,
                  "tokens": source.entry.tokens, "fingerprint": source.entry.fingerprint,
                  "files": {name: checksum[:16] for shard in source.entry.shards for name, checksum
@@ -136,7 +136,7 @@ class PlanRows:
         return sources, epochs, permute(index, sizes, keys)
 
     def locate(self, row: int) -> Location:
-        """Where a global row, step * batch_size + row of the batch, comes from."""
+        """The location of a global row: step * batch_size + row of the batch."""
         sources, epochs, rows = self._locate(np.asarray([row], np.int64))
         source = self._sources[int(sources[0])]
         return Location(source.label, int(epochs[0]), int(rows[0]),
@@ -156,7 +156,7 @@ class Plan(PlanRows):
     """The rows of a training run.
 
     Attributes:
-      hash: of all that the order of data follows from; equal hashes give equal batches.
+      hash: of everything that determines the data order; equal hashes give equal batches.
       sources, domains: label and domain of each source, in the numbering of `rows()["source"]`.
       vocab_size, bos_id, eos_id, pad_id, tokenizer_path, tokenizer_sha256: of the corpora.
     """
@@ -171,7 +171,7 @@ class Plan(PlanRows):
           steps: `run.steps`, to check `data.epochs`; None for no check.
 
         Raises:
-          ConfigError: the sources cannot be what the configuration says, or would repeat more
+          ConfigError: a source of the configuration cannot be used, or a source would repeat more
             often than `data.epochs`.
           CorpusError: files are missing or damaged.
         """
@@ -214,7 +214,7 @@ class Plan(PlanRows):
         """The documents of each row of a step.
 
         Returns:
-          Per row a list of {id, source, epoch, shard, record, start, stop}: tokens [start, stop)
+          A list per row of {id, source, epoch, shard, record, start, stop}: tokens [start, stop)
           of the document are in the row.
         """
         result = []
@@ -259,8 +259,9 @@ class Plan(PlanRows):
             f"{self.batch_size} rows need data.epochs={needed}")
 
     def passed_epochs(self) -> dict[int, dict[str, int]]:
-        """Where the run begins to repeat its sources: step (from 1) -> source -> 1, 4, 8, 16, ...,
-        the number of epochs that the step passes, the highest where it passes several."""
+        """The steps at which sources begin to repeat: step (from 1) -> source -> number of epochs
+        that this step passes: 1, 4, 8, 16, ..., the highest if it passes several.
+        """
         assert self.steps is not None, "only of a run whose length is known"
         passed: dict[int, dict[str, int]] = {}
         for i, source in enumerate(self._sources):
@@ -272,8 +273,8 @@ class Plan(PlanRows):
         return passed
 
     def distorted(self) -> list[str]:
-        """A line for each source whose share of the tokens rounding changed by more than a quarter;
-        only in corpora of more than 262,144 rows, for sources of a few rows."""
+        """A line for each source whose share of the tokens changes by more than a quarter through
+        rounding. This only happens to sources of a few rows in corpora of over 262,144 rows."""
         lines = []
         for stage, mixture in zip(self._describe_stages(), self._mixture.mixtures, strict=True):
             for source in stage["sources"]:
@@ -295,7 +296,7 @@ class Plan(PlanRows):
             tokens = [tokens_per_row[c.label] * count
                       for c, count in zip(stage.sources, rows, strict=True)]
             stages.append({"after_step": stage.after_step, "sources": [
-                # Realised: after rounding to whole rows of a period.
+                # realised_weight: after rounding to whole rows of a period.
                 {"name": c.label, "weight": float(c.weight / total),
                  "realised_weight": share / sum(tokens), "rows": count}
                 for c, share, count in zip(stage.sources, tokens, rows, strict=True)]})

@@ -1,4 +1,4 @@
-"""Which sources each mixture of a run has, and what share of its rows each source gets."""
+"""The sources of each mixture of a run, and each source's share of the rows."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ from maxlm.config import ConfigError, DataConfig, TokenSource
 from maxlm.data.corpus import SourceEntry, TokenCorpus
 from maxlm.data.mixture import largest_remainder
 
-# Shares of rows are kept as whole numbers of a period. Where every source is read in proportion to
-# its own rows (one directory without weights), a period is one epoch of all, and so exact, as long
-# as the table of it stays small.
+# Shares are whole numbers of rows in a period. If every source is read in proportion to its own
+# rows (one directory without weights), the period is one epoch of all sources and the shares are
+# exact, up to a period of EXACT_PERIOD rows.
 PERIOD = 2**16
 EXACT_PERIOD = 2**18
-# A corpus of more rows whose smallest source has fewer rows of a period than this gets the longest
-# period, which takes a second to lay out: rounding changes a share by at most 1/16 then, as far as
-# the period reaches.
+# A larger corpus whose smallest source would get fewer rows than this in a period of PERIOD has a
+# period of EXACT_PERIOD, which takes a second to compute. From this many rows on, rounding changes
+# a share by at most 1/16.
 FEW_ROWS = 8
 
 
@@ -28,12 +28,12 @@ class ChosenSource:
     entry: SourceEntry
     weight: Fraction
     field: str
-    """What the user set, for messages."""
+    """Name of the setting, for messages."""
 
 
 @dataclasses.dataclass(frozen=True)
 class StageSources:
-    """The mixture of the steps after `after_step`, up to that of the next stage."""
+    """The mixture of the steps after `after_step`, up to the next stage."""
 
     after_step: int
     sources: list[ChosenSource]
@@ -41,18 +41,18 @@ class StageSources:
 
 def choose_sources(data: DataConfig, split: str, *, skip_empty: bool = False,
                    split_field: str = "config.data.split") -> list[StageSources]:
-    """The sources of each mixture of the configuration that hold tokens, in its order.
+    """The sources with tokens of each mixture, in the order of the configuration.
 
-    A source that several mixtures read has one label.
+    A source that is in several mixtures has the same label in each.
 
     Args:
       data: the section of the configuration.
       split: which split of the corpora.
-      split_field: where the user set it, for messages.
-      skip_empty: leave entries without a token in this split out, as long as one has some.
+      split_field: name of the setting, for messages.
+      skip_empty: leave out entries without tokens in this split instead of raising.
 
     Raises:
-      ConfigError: nothing to read, a source listed twice, two tokenizers.
+      ConfigError: no tokens to read, a source listed twice, two tokenizers.
     """
     corpora: dict[str, TokenCorpus] = {}
     labels: dict[tuple[str, str], str] = {}  # of a path and a name in it
@@ -85,13 +85,13 @@ def choose_sources(data: DataConfig, split: str, *, skip_empty: bool = False,
 
 
 def distinct_sources(stages: Sequence[StageSources]) -> list[ChosenSource]:
-    """Each source once, in the order in which the stages name them."""
+    """Each source once, in order of first use."""
     return list({c.label: c for stage in stages for c in stage.sources}.values())
 
 
 def _sources(entry: TokenSource, field: str, split: str, split_field: str,
              corpora: dict[str, TokenCorpus], skip_empty: bool) -> list[ChosenSource]:
-    """The sources of one entry of a mixture, which share its weight by their tokens."""
+    """The sources of one entry of a mixture; its weight is divided in proportion to tokens."""
     if entry.path not in corpora:
         corpora[entry.path] = TokenCorpus.open(entry.path, split, field, split_field)
     corpus = corpora[entry.path]
@@ -117,15 +117,15 @@ def _sources(entry: TokenSource, field: str, split: str, split_field: str,
 def rows_of_period(chosen: Sequence[ChosenSource], rows: Sequence[int]) -> list[int]:
     """Rows of each source in a period of the mixture.
 
-    Weights are shares of tokens. Rows of a source may be padded, so its share of rows is its
-    weight over its tokens in a row.
+    Weights are shares of tokens. Rows may be padded, so a source's share of rows is its weight
+    divided by its tokens per row.
 
     Args:
       chosen: the sources.
       rows: rows of one epoch of each, at least 1.
 
     Raises:
-      ConfigError: a weight is finer than a period can hold.
+      ConfigError: a weight is too small for a period.
     """
     shares = [c.weight * count / c.entry.tokens for c, count in zip(chosen, rows, strict=True)]
     proportional = len({share / count for share, count in zip(shares, rows, strict=True)}) == 1

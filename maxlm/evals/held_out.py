@@ -1,4 +1,4 @@
-"""Held-out loss, perplexity and bits per byte, over all and by source."""
+"""Held-out loss, perplexity and bits per byte, in total and by source."""
 
 import math
 from collections.abc import Callable
@@ -32,13 +32,13 @@ def summarise(loss_nats: float, tokens: float, bytes_: float, prefix: str) -> di
 
 
 def evaluation_plan(config: Config, tokenizer_sha256: str) -> EvaluationPlan:
-    """The rows that `config.evals` names.
+    """The rows that `config.evals` selects.
 
     Args:
-      tokenizer_sha256: of the tokenizer the model is trained with.
+      tokenizer_sha256: checksum of the tokenizer that the model is trained with.
 
     Raises:
-      ConfigError: there is no such split, or its token ids are not those the model knows.
+      ConfigError: there is no such split, or it was made with another tokenizer.
       CorpusError: files are missing or damaged.
     """
     plan = EvaluationPlan(config.data, config.evals.split, config.evals.batches)
@@ -55,13 +55,13 @@ def evaluation_plan(config: Config, tokenizer_sha256: str) -> EvaluationPlan:
 
 
 def evaluation_due(config: Config, step: int) -> bool:
-    """Whether the step is followed by an evaluation."""
+    """Whether an evaluation follows the step."""
     every = config.evals.every_steps
     return bool(every) and (step % every == 0 or step == config.run.steps)
 
 
 def evaluation_missing(config: Config, step: int, metrics: Path) -> bool:
-    """Whether the run was stopped by a signal before it had evaluated the step it stopped at.
+    """Whether a signal stopped the run after `step` and before the evaluation that follows it.
 
     Args:
       metrics: the metrics.jsonl of the run.
@@ -72,12 +72,12 @@ def evaluation_missing(config: Config, step: int, metrics: Path) -> bool:
 
 
 class HeldOut:
-    """Scores the same rows of a split each time it is run.
+    """Scores the same rows of a split each time that `run` is called.
 
     Args:
       config: of the run.
-      mesh, placement: where parameters and rows lie.
-      params: weights, or their shapes and shardings, for the one compilation.
+      mesh, placement: the devices of parameters and rows.
+      params: weights, or their shapes and shardings; compilation needs no values.
       plan: the rows to score, from `evaluation_plan`.
     """
 
@@ -94,11 +94,11 @@ class HeldOut:
         """Scores the split.
 
         Args:
-          interrupted: asked before each batch; True gives up.
+          interrupted: called before each batch; True ends the evaluation.
 
         Returns:
           None if interrupted, else eval/loss, eval/perplexity, eval/bits_per_byte and eval/tokens
-          over all scored tokens, and the same as eval/SOURCE/... by source.
+          over all scored tokens, and the same for each source as eval/SOURCE/...
         """
         plan = self._plan
         sums = np.zeros((len(plan.sources), 3))  # nats, tokens, bytes in float64

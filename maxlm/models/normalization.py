@@ -15,8 +15,8 @@ class RMSNorm(nnx.Module):
         self.scale = declare(rngs, (width,), ("norm",), Ones())
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        # Recomputed for the backward pass, whatever the remat policy: of a bfloat16 x its float32
-        # copy and quotient would be kept, six times its size.
+        # Recomputed in the backward pass under every remat policy. Otherwise a float32 copy of a
+        # bfloat16 x and the float32 quotient would be kept, six times the size of x.
         return jax.checkpoint(self._normalised)(x, self.scale[...])
 
     def _normalised(self, x: jax.Array, scale: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""metrics.jsonl: one JSON object a row, cut back to the checkpoint when a run resumes."""
+"""metrics.jsonl: one JSON object per line; on resume, rows after the checkpoint are removed."""
 
 import json
 import math
@@ -11,33 +11,32 @@ from maxlm.config import ConfigError
 
 
 def finite_row(row: dict[str, Any]) -> dict[str, Any]:
-    """The row as JSON can have it: NaN and infinities are null, and the field `nonfinite` names
-    them, as in {"loss": null, "nonfinite": {"loss": "nan"}}."""
+    """Makes a row valid JSON: NaN and infinities become null, and the field `nonfinite` has their
+    values, as in {"loss": null, "nonfinite": {"loss": "nan"}}."""
     nonfinite = {name: str(value) for name, value in row.items()
                  if isinstance(value, float) and not math.isfinite(value)}
     return row | dict.fromkeys(nonfinite) | ({"nonfinite": nonfinite} if nonfinite else {})
 
 
 class MetricsFile:
-    """Appends rows to RUN/metrics.jsonl; a row is with the system when `write` returns."""
+    """Appends rows to RUN/metrics.jsonl, without a buffer in this process."""
 
     def __init__(self, path: str | os.PathLike[str], resume_step: int | None,
                  report: Callable[[str], None] = lambda line: None):
         """Opens the file, keeping the rows up to and including `resume_step`.
 
-        Rows after it belong to steps that will be computed again (bit for bit the same), and a
-        process killed while writing may have left half a row. The shortened file replaces the old
-        one by a rename, so a kill here loses nothing either.
+        Later rows belong to steps that will be computed again, and a process that was killed while
+        writing may have left an incomplete row. The shortened file replaces the old one by a
+        rename, so a kill at this point loses nothing.
 
         Args:
-          resume_step: None for a run that starts from nothing. Whose training rows lie there then
-            nobody knows (the checkpoints may have been deleted), so such a file is kept beside
-            the new one, as metrics.jsonl.old-N.
-          report: gets a line that says so.
+          resume_step: None for a run without a checkpoint. If the file has rows of training steps
+            then (the checkpoints may have been deleted), it is renamed to metrics.jsonl.old-N.
+          report: called with a line about the renamed file.
 
         Raises:
-          ConfigError: the rows to be kept are not of this kind.
-          IsADirectoryError: path is one.
+          ConfigError: a line is not a row of metrics.
+          IsADirectoryError: path is a directory.
         """
         self._path = Path(path)
         if resume_step is None:
@@ -48,17 +47,17 @@ class MetricsFile:
         temporary = self._path.with_name(self._path.name + ".tmp")
         temporary.write_text("".join(kept), encoding="utf-8")
         os.replace(temporary, self._path)
-        # Unbuffered: a row that does not fit on the disk fails here, and not once more at exit.
+        # Unbuffered: on a full disk the write itself fails, and no flush fails again at exit.
         self._file = self._path.open("ab", buffering=0)
 
     def write(self, row: dict[str, Any]) -> None:
-        """Appends a row, as `finite_row` has it. Raises OSError when it cannot be written whole."""
+        """Appends `finite_row(row)`. Raises OSError if it cannot be written completely."""
         line = memoryview((json.dumps(finite_row(row), allow_nan=False) + "\n").encode())
         while line:
             line = line[self._file.write(line):]
 
     def sync(self) -> None:
-        """Returns when the rows are on the disk. A checkpoint must not outlive rows before it."""
+        """Returns when the rows are on the disk, where they must be before a checkpoint is."""
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
@@ -66,10 +65,10 @@ class MetricsFile:
 
 
 def read_metrics(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The rows of a metrics file; a torn last line (killed while writing) is left out.
+    """The rows of a metrics file; an incomplete last line (killed while writing) is left out.
 
     Raises:
-      ConfigError: a line is no row.
+      ConfigError: a line is not a row of metrics.
     """
     rows = []
     for number, line in enumerate(Path(path).read_bytes().split(b"\n")[:-1], 1):
@@ -93,7 +92,7 @@ def _keep_rows_of_another_run(path: Path, report: Callable[[str], None]) -> None
         if not any(row["step"] > 0 for row in read_metrics(path)):
             return  # a run that was killed before its first step
     except ConfigError:
-        pass  # whatever it is, somebody wrote it
+        pass  # not a metrics file of ours: keep it too
     number = 1
     while (old := path.with_name(f"{path.name}.old-{number}")).exists():
         number += 1

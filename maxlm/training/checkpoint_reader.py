@@ -1,11 +1,11 @@
-"""Reading what is inside a run's checkpoints, and finding out whether it is still whole.
+"""Reads a run's checkpoints and verifies their files.
 
     RUN/checkpoints/STEP/state/           arrays of TrainState (Orbax, OCDBT)
     RUN/checkpoints/STEP/meta/            JSON: config, plan, tokens seen
     RUN/checkpoints/STEP/checksums.json   size and checksum of each file
 
-A directory named by a number is whole: it gets that name by a rename when everything is written. A
-disk or a copy may still damage its files later; their checksums find that.
+A directory named by a number is a complete checkpoint: it is renamed to that number after all its
+files are written. The checksums detect files that are damaged later.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from maxlm.config import ConfigError
 from maxlm.training.checkpoint_status import newest_not_rejected
 
 LISTING = "checksums.json"
-# Orbax writes its own time stamps into this one while it renames the directory.
+# Orbax writes time stamps into _CHECKPOINT_METADATA while it renames the directory.
 UNLISTED = (LISTING, "_CHECKPOINT_METADATA")
 
 
@@ -35,21 +35,21 @@ class CheckpointError(ConfigError):
 
 @dataclasses.dataclass(frozen=True)
 class Meta:
-    """What is stored beside the arrays. Everything is plain JSON."""
+    """What is stored beside the arrays, as plain JSON."""
 
     config: dict[str, Any]  # the resolved config of the run
     plan: dict[str, Any]  # Plan.describe(), `hash` included
-    tokens: int  # trained tokens up to and including this step
+    tokens: int  # tokens trained on, up to and including this step
 
 
 def file_sizes(directory: Path) -> dict[str, int]:
-    """Relative path -> bytes of every file below that is to be listed, sorted."""
+    """Relative path -> bytes of every file below `directory` except UNLISTED, sorted by path."""
     files = sorted(p for p in directory.rglob("*") if p.is_file() and p.name not in UNLISTED)
     return {file.relative_to(directory).as_posix(): file.stat().st_size for file in files}
 
 
 def file_checksums(directory: Path, names: Iterable[str]) -> dict[str, str]:
-    """Relative path -> xxh3-64 of the content, hexadecimal, of these files."""
+    """Relative path -> hexadecimal xxh3-64 of the content of these files."""
 
     def checksum(name: str) -> tuple[str, str]:
         digest = xxhash.xxh3_64()
@@ -58,7 +58,7 @@ def file_checksums(directory: Path, names: Iterable[str]) -> dict[str, str]:
                 digest.update(block)
         return name, digest.hexdigest()
 
-    # Hashing and reading both let go of Python's lock.
+    # Hashing and reading both release the GIL.
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as threads:
         return dict(threads.map(checksum, names))
 
@@ -72,7 +72,7 @@ def write_listing(directory: Path) -> None:
 
 
 def differences(saved: Any, wanted: Any, path: str) -> list[str]:
-    """One line per leaf in which two JSON trees differ, named by its dotted path."""
+    """One line per leaf in which two JSON trees differ, with the leaf's dotted path."""
     if isinstance(saved, dict) and isinstance(wanted, dict):
         lines = []
         for key in dict.fromkeys([*saved, *wanted]):
@@ -112,7 +112,7 @@ class Reader:
         self.directory = Path(workdir).resolve() / "checkpoints"
 
     def steps(self) -> list[int]:
-        """Steps with a whole checkpoint, ascending."""
+        """Steps with a complete checkpoint, ascending."""
         if not self.directory.is_dir():
             return []
         return sorted(int(p.name) for p in self.directory.iterdir() if p.name.isdigit())
@@ -121,8 +121,8 @@ class Reader:
         """What is wrong with the files of a checkpoint, or None.
 
         Args:
-          part, parts: look into every `parts`-th file from the `part`-th on, a process' share.
-            Names and lengths of all are compared.
+          part, parts: this process reads every `parts`-th file, from the `part`-th on. Names and
+            lengths are compared for all files.
         """
         directory = self.directory / str(step)
         try:
@@ -134,7 +134,7 @@ class Reader:
         except json.JSONDecodeError:
             return f"file {LISTING} is not valid JSON"
         except (AttributeError, TypeError, ValueError):
-            return f"file {LISTING} is no list of files"
+            return f"file {LISTING} is not a list of files"
         sizes = file_sizes(directory)
         for name, (size, _) in expected.items():
             if name not in sizes:
@@ -191,12 +191,12 @@ class Reader:
         """The newest checkpoint that was not rejected, from which a run resumes; None without any.
 
         Raises:
-          ConfigError: the file of their status is damaged.
+          ConfigError: the status file is damaged.
         """
         return newest_not_rejected(self.directory.parent, self.steps())
 
     def require(self, step: int) -> None:
-        """Raises CheckpointError, with the steps there are, when there is no such checkpoint."""
+        """Raises CheckpointError, listing the existing steps, when this checkpoint is missing."""
         if step not in self.steps():
             have = ", ".join(map(str, self.steps())) or "none"
             raise CheckpointError(

@@ -1,10 +1,10 @@
-"""Which checkpoints are good: judged by the steps and the evaluation that follow them.
+"""Which checkpoints are good, as judged from the steps and the evaluation that follow them.
 
 A checkpoint is saved as a *candidate*. It becomes *good* when `checkpoint.confirm_steps` steps
 after it and the next evaluation are sound, and *rejected* when the run diverges before that. A step
 is sound when its numbers are finite, its update is small enough, and its loss is not far above the
-lowest one that a good checkpoint had. The checkpoint of the last step, which no step follows, is
-judged by what is known at the end of the run.
+lowest one that a good checkpoint had. No step follows the checkpoint of the last step; it becomes
+good when the run ends with sound steps.
 
     RUN/checkpoint_status.json    {"losses": {"train": 5.9, ...}, "checkpoints": {"100": "good"}}
 """
@@ -28,8 +28,8 @@ class CheckpointStatus:
     """The status of each checkpoint of a run. Every process has the same one.
 
     Attributes:
-      evaluation_set: identifies what evaluations score; None when the run has no evaluations, and
-        steps alone decide.
+      evaluation_set: identifies the rows that evaluations score; None when the run has no
+        evaluations, so that only steps decide.
       of: step -> status.
     """
 
@@ -37,8 +37,8 @@ class CheckpointStatus:
         self._config = config
         self.evaluation_set = evaluation_set
         self.of: dict[int, str] = {}
-        # Name -> the loss that later ones are compared with: the first one, then the lowest one
-        # at which a checkpoint was confirmed.
+        # "train" or evaluation set -> the loss that later losses are compared with: at first the
+        # run's first loss, then the lowest loss at which a checkpoint was confirmed.
         self._reference: dict[str, float] = {}
         self._recent: collections.deque[float] = collections.deque(maxlen=config.confirm_steps)
         self._above = 0  # steps in a row whose loss is above the limit
@@ -46,7 +46,7 @@ class CheckpointStatus:
         self._evaluated: tuple[int, float] | None = None  # step and loss of the last evaluation
 
     def read(self, path: Path, steps: Iterable[int]) -> None:
-        """Takes over what is stored, for the checkpoints that exist; unknown ones are candidates.
+        """Loads the stored status of existing checkpoints; those without one are candidates.
 
         Raises:
           ConfigError: the file is damaged.
@@ -65,15 +65,14 @@ class CheckpointStatus:
         os.replace(temporary, path)
 
     def add(self, step: int) -> None:
-        """A checkpoint is being saved. Weights to start from (step 0) are good: nothing precedes
-        them."""
+        """Registers a checkpoint that is being saved. The initial weights (step 0) are good."""
         self.of[step] = CANDIDATE if step else GOOD
 
     def last_good(self) -> int | None:
         return max((step for step, status in self.of.items() if status == GOOD), default=None)
 
     def after_step(self, step: int, metrics: Mapping[str, float]) -> str | None:
-        """Takes the metrics of a train step; returns why the run has diverged, or None."""
+        """Judges the metrics of a train step; returns why the run has diverged, or None."""
         for name in ("loss", "grad_norm", "update_norm", "param_norm"):
             if not math.isfinite(metrics[name]):
                 return f"the {name} of step {step} is {metrics[name]}"
@@ -94,7 +93,7 @@ class CheckpointStatus:
                 f"{metrics['loss']:.4g}); {self._explained(_TRAIN)}")
 
     def after_evaluation(self, step: int, loss: float) -> str | None:
-        """Takes a held-out loss; returns why the run has diverged, or None."""
+        """Judges a held-out loss; returns why the run has diverged, or None."""
         assert self.evaluation_set is not None
         if not math.isfinite(loss):
             return f"the held-out loss of step {step} is {loss}"
@@ -107,7 +106,7 @@ class CheckpointStatus:
         return None
 
     def after_last_step(self, step: int) -> str | None:
-        """The run is complete; returns why its last steps are not sound, or None."""
+        """Judges the end of the run; returns why its last steps are not sound, or None."""
         if self._above:
             return (f"the loss of the last {self._above} steps is above "
                     f"{self._limit(_TRAIN, 0):.4g}; {self._explained(_TRAIN)}")
@@ -115,17 +114,18 @@ class CheckpointStatus:
         return None
 
     def reject_candidates(self) -> None:
-        """The run has diverged."""
+        """Rejects all candidates, because the run has diverged."""
         self.of = {step: REJECTED if status == CANDIDATE else status
                    for step, status in self.of.items()}
 
     def preserved(self) -> set[int]:
         """The steps whose checkpoints stay on disk.
 
-        The newest `checkpoint.keep` good ones. Of the candidates: the newest, from which an
-        interrupted run resumes; the newest that `confirm_steps` steps already follow, because it
-        can be confirmed next; and the oldest of the others, which will replace it. Where these are
-        fewer than `checkpoint.keep`, the newest of the remaining candidates fill it up.
+        These are the newest `checkpoint.keep` good ones, all rejected ones, and of the candidates:
+        the newest, from which an interrupted run resumes; the newest that `confirm_steps` steps
+        already follow, because it can be confirmed next; and the oldest of the others, which
+        will replace it. If good ones and these candidates are fewer than `checkpoint.keep`, the
+        newest remaining candidates are kept too.
         """
         good = sorted(step for step, status in self.of.items() if status == GOOD)
         candidates = sorted(step for step, status in self.of.items() if status == CANDIDATE)
@@ -145,7 +145,7 @@ class CheckpointStatus:
                 f"checkpoint.max_loss_increase {self._config.max_loss_increase:g}")
 
     def _confirm(self, step: int, last: bool = False) -> None:
-        """Candidates that enough sound steps and an evaluation follow become good."""
+        """Makes candidates good that enough sound steps and an evaluation follow."""
         evaluated = math.inf if self.evaluation_set is None else (
             self._evaluated[0] if self._evaluated else -1)
 
@@ -171,7 +171,7 @@ def newest_not_rejected(workdir: Path, steps: Iterable[int]) -> int | None:
     """The newest of these checkpoints that was not rejected.
 
     Raises:
-      ConfigError: the file of the status is damaged.
+      ConfigError: the status file is damaged.
     """
     stored = _read(workdir / FILE)["checkpoints"]
     return max((step for step in steps if stored.get(str(step)) != REJECTED), default=None)

@@ -1,12 +1,12 @@
-"""Checkpoints: asynchronous Orbax saves, and the newest whole one of the same run restored.
+"""Saves checkpoints asynchronously with Orbax, and restores the newest complete one of a run.
 
     RUN/checkpoints/STEP/            see maxlm/training/checkpoint_reader.py
     RUN/checkpoint_status.json       which of them are good, see maxlm/training/checkpoint_status.py
-    RUN/damaged_checkpoints/STEP     files that failed their checksums, moved out of the way
-    RUN/rejected_checkpoints/STEP    of a run that diverged, moved out of the way when it resumes
+    RUN/damaged_checkpoints/STEP     moved here because a file failed its checksum
+    RUN/rejected_checkpoints/STEP    moved here on resume, because the run diverged after it
 
-Orbax writes into a temporary directory and renames it, so a killed save leaves nothing that looks
-like a checkpoint.
+Orbax writes into a temporary directory and renames it at the end, so a killed save leaves no
+directory that could be taken for a checkpoint.
 """
 
 import contextlib
@@ -40,41 +40,43 @@ from maxlm.training.checkpoint_status import FILE, REJECTED, CheckpointStatus
 from maxlm.training.faults import full_disk
 from maxlm.training.state import TrainState, nonfinite_arrays
 
-# Older than this many seconds of saving means a lost host or a dead disk (Orbax's own limit).
+# A save that takes longer than this many seconds fails (a lost host, a dead disk). Orbax's limit.
 SAVE_TIMEOUT_SECONDS = 1200
 _DAMAGED, _REJECTED = "damaged_checkpoints", "rejected_checkpoints"
 
 
 @functools.cache
 def _suppress_duplicate_disk_full_logs() -> None:
-    """A save that finds the disk full raises an error, which the command tells in one line. Orbax
-    and asyncio log the same error with tracebacks, and each of TensorStore's other writes of that
-    save complains, past all handlers, that the event loop it was to report to is closed."""
+    """Keeps a full disk to the one line that the command prints.
 
-    def told_elsewhere(record: logging.LogRecord) -> bool:
+    Orbax and asyncio log the same error with tracebacks. The other TensorStore writes of that save
+    raise "Event loop is closed" in callbacks, which reaches `sys.unraisablehook`.
+    """
+
+    def is_disk_full(record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         return error is not None and full_disk(error) is not None
 
     for name in ("absl", "asyncio"):
-        logging.getLogger(name).addFilter(lambda record: not told_elsewhere(record))
-    hook = sys.unraisablehook
+        logging.getLogger(name).addFilter(lambda record: not is_disk_full(record))
+    previous_hook = sys.unraisablehook
 
-    def straggler_or(unraisable: Any) -> None:
-        straggler = unraisable.object is None and isinstance(unraisable.exc_value, RuntimeError)
-        if not (straggler and str(unraisable.exc_value) == "Event loop is closed"):
-            hook(unraisable)
+    def ignore_closed_event_loop(unraisable: Any) -> None:
+        callback = unraisable.object is None and isinstance(unraisable.exc_value, RuntimeError)
+        if not (callback and str(unraisable.exc_value) == "Event loop is closed"):
+            previous_hook(unraisable)
 
-    sys.unraisablehook = straggler_or
+    sys.unraisablehook = ignore_closed_event_loop
 
 
 class _KeepGood:
-    """Orbax's preservation policy: what the status says is preserved."""
+    """Orbax's preservation policy: keeps the checkpoints that `CheckpointStatus` preserves."""
 
     def __init__(self, status: CheckpointStatus):
         self._status = status
 
     def should_preserve(self, checkpoints: Sequence[Any], *, context: Any) -> list[bool]:
-        """Orbax deletes the others when the checkpoint being saved is on disk."""
+        """Orbax deletes the others once the checkpoint being saved is on disk."""
         preserved = self._status.preserved()
         self._status.of = {step: self._status.of[step] for step in sorted(preserved)}
         return [checkpoint.step in preserved for checkpoint in checkpoints]
@@ -83,7 +85,7 @@ class _KeepGood:
 class Checkpointer:
     """Saves and restores the state of one run under `workdir`.
 
-    As a context manager it finishes the save under way however the block ends.
+    As a context manager it finishes the save in progress, also when the block raises.
     """
 
     def __init__(self, workdir: str | os.PathLike[str], config: CheckpointConfig):
@@ -108,32 +110,36 @@ class Checkpointer:
                     enable_async_checkpointing=True,
                     async_options=ocp.AsyncOptions(
                         timeout_secs=SAVE_TIMEOUT_SECONDS,
-                        post_finalization_callback=self._list_files),
+                        post_finalization_callback=self._write_checksums),
                 ),
             )
 
     def _unfinished(self) -> Iterator[Path]:
-        """Directories of saves that are under way or were killed."""
+        """Directories of saves that are in progress or were killed."""
         return self._directory.glob(f"*{ocp.path.step.TMP_DIR_SUFFIX}*")
 
     def _remove_unfinished(self) -> None:
-        """Not left to Orbax, which does it in a thread that nothing waits for: a command that ends
-        soon, for a mistake in its config, would end with that thread's traceback."""
+        """Deletes the directories of killed saves.
+
+        Orbax would do it in a thread that nothing waits for: a command that exits early, for
+        example on a config error, would print that thread's traceback.
+        """
         if jax.process_index() == 0:
             for directory in self._unfinished():
                 shutil.rmtree(directory)
 
     def steps(self) -> list[int]:
-        """Steps with a whole checkpoint, ascending."""
+        """Steps with a complete checkpoint, ascending."""
         return sorted(self._manager.all_steps())
 
     def due(self, step: int) -> bool:
-        """Whether a checkpoint should be taken after `step`, by steps or by wall time.
+        """Whether a checkpoint should be saved after `step`, by steps or by wall time.
 
-        Hosts have different clocks, so the first one decides about time, every tenth step.
+        Hosts have different clocks, so with several processes the first one decides about wall
+        time, every tenth step.
 
         Raises:
-          RunFailure: the save under way has failed; the disk is full.
+          RunFailure: the save in progress has failed; the disk is full.
         """
         with self._reporting_failure():
             self._manager.check_for_errors()
@@ -149,7 +155,7 @@ class Checkpointer:
         return late
 
     def save(self, step: int, state: TrainState, meta: Meta) -> None:
-        """Starts writing a checkpoint; returns when the arrays are copied, before they are written.
+        """Starts a save; returns when the arrays are copied, before they are written.
 
         Raises:
           RunFailure: an array is not finite; this or the previous save could not be written; the
@@ -167,7 +173,7 @@ class Checkpointer:
         self._last_save_time = time.monotonic()
 
     def judge_by(self, evaluation_set: str | None) -> None:
-        """Says what evaluations score (None: there are none), before the first step."""
+        """Sets the evaluation set (None: no evaluations). Called before the first step."""
         self._status.evaluation_set = evaluation_set
 
     def after_step(self, step: int, metrics: Mapping[str, float]) -> None:
@@ -183,7 +189,7 @@ class Checkpointer:
         self._judged(self._status.after_evaluation(step, loss))
 
     def after_last_step(self, step: int) -> None:
-        """Judges the last checkpoint of a complete run and deletes those that are superfluous;
+        """Judges the last checkpoint of a complete run and deletes those that are not preserved;
         raises as `after_step`."""
         self._judged(self._status.after_last_step(step))
         with self._reporting_failure():
@@ -200,7 +206,7 @@ class Checkpointer:
             self._write_status()
 
     def _diverged(self, problem: str) -> NoReturn:
-        """Raises RunFailure; checkpoints that are not confirmed are not resumed from."""
+        """Rejects the checkpoints that are not confirmed and raises RunFailure."""
         self._status.reject_candidates()
         self._write_status()
         good = self._status.last_good()
@@ -215,11 +221,11 @@ class Checkpointer:
         if jax.process_index() == 0:
             self._status.write(self._workdir / FILE)
 
-    def _list_files(self) -> None:
-        """Writes the checksums into the checkpoint being written.
+    def _write_checksums(self) -> None:
+        """Writes the checksums into the checkpoint being saved.
 
-        Orbax calls this in its background thread when all files are there and before it renames
-        the temporary directory, so a whole checkpoint always has its list.
+        Orbax calls this in its background thread after all files are written and before it renames
+        the temporary directory, so every complete checkpoint has its checksums.
         """
         if jax.process_index() != 0:
             return
@@ -227,7 +233,7 @@ class Checkpointer:
             write_listing(directory)
 
     def close(self) -> None:
-        """Finishes the save under way; after this every saved checkpoint is whole and listed."""
+        """Finishes the save in progress; then every saved checkpoint is complete."""
         if self._closed:
             return
         self._closed = True
@@ -247,7 +253,7 @@ class Checkpointer:
         except RunFailure as second:
             if error is None:
                 raise
-            log(f"failed too: {second}")  # and what ended the run goes on to the command
+            log(f"failed too: {second}")  # the block's own error propagates
 
     @contextlib.contextmanager
     def _reporting_failure(self) -> Iterator[None]:
@@ -257,8 +263,9 @@ class Checkpointer:
             reason = full_disk(error)
             if reason is None:
                 raise
-            whole = self.reader.steps()
-            rest = f"the newest whole one is of step {whole[-1]}" if whole else "there is no other"
+            steps = self.reader.steps()
+            rest = f"the newest complete one is of step {steps[-1]}" if steps else (
+                "there is no other")
             raise RunFailure(f"a checkpoint could not be written to {self._directory}: {reason}; "
                              f"{rest}. Free some space and run the same command again") from error
 
@@ -266,26 +273,28 @@ class Checkpointer:
         self, abstract: TrainState, check: Callable[[int, Meta], None],
         report: Callable[[str], None]
     ) -> tuple[int, TrainState, Meta] | None:
-        """The newest checkpoint that was not rejected, with intact files and finite arrays: the
-        newest good one, or a newer one whose run was interrupted before it was confirmed.
+        """Restores the newest checkpoint that was not rejected and has intact files, finite arrays.
+
+        That is the newest good one, or a newer candidate if the run was interrupted.
 
         Args:
           abstract: see `restore`.
-          check: gets step and meta, and raises when the checkpoint belongs to another run; called
-            before arrays are read.
-          report: gets a line for each newer checkpoint, which is moved to RUN/damaged_checkpoints
-            or RUN/rejected_checkpoints so that its step can be saved again.
+          check: called with step and meta before the arrays are read; raises when the checkpoint
+            belongs to another run.
+          report: called with a line for each newer checkpoint. These are moved to
+            RUN/damaged_checkpoints or RUN/rejected_checkpoints so that their steps can be saved
+            again.
 
         Returns:
           Step, state and meta, or None when the run has no checkpoint yet, or only rejected ones.
 
         Raises:
-          CheckpointError: there is no checkpoint to resume from, and a damaged one.
+          CheckpointError: no checkpoint can be used, and at least one is damaged.
         """
-        # Without storage that all processes share, each would restore what it has.
+        # Without shared storage each process would restore another checkpoint.
         processes.require_same(**{f"list of checkpoints in {self._directory}":
                                   str([self.steps(), self._status.of])})
-        problems: dict[int, tuple[str, str]] = {}  # what is wrong, and where it is moved
+        problems: dict[int, tuple[str, str]] = {}  # step -> problem, folder to move it to
         for step in reversed(self.steps()):
             problem = processes.first_problem(
                 self.reader.damage(step, *processes.process_index_and_count()))
@@ -317,7 +326,7 @@ class Checkpointer:
             target = self._workdir / folder / str(step)
             if jax.process_index() == 0:
                 target.parent.mkdir(exist_ok=True)
-                if folder == _REJECTED and target.exists():  # the same attempt, repeated
+                if folder == _REJECTED and target.exists():  # from an earlier attempt
                     shutil.rmtree(target)
                 while target.exists():
                     target = target.with_name(target.name + "+")
@@ -331,14 +340,14 @@ class Checkpointer:
             self._write_status()
 
     def restore(self, step: int, abstract: TrainState) -> TrainState:
-        """The arrays of a checkpoint, laid out as `abstract` says, on any number of devices.
+        """Restores the arrays of a checkpoint with the shardings of `abstract`.
 
         Args:
           step: one of `steps()`.
           abstract: `jax.ShapeDtypeStruct` leaves with shardings, from `state.abstract_state`.
 
         Raises:
-          CheckpointError: an array is missing, superfluous, or of another shape or dtype.
+          CheckpointError: an array is missing, unexpected, or of another shape or dtype.
         """
         stored = self._manager.item_metadata(step)["state"]
         refuse_other_arrays(step, stored.tree, abstract._asdict())

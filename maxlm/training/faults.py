@@ -1,4 +1,4 @@
-"""Faults of the machine, reported in one line."""
+"""Turns a full disk and a failed allocation into one-line errors."""
 
 import contextlib
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ def naming_full_disk(where: object) -> Iterator[None]:
 @contextlib.contextmanager
 def naming_no_memory(advice: str) -> Iterator[None]:
     """Turns an allocation that failed, on a device or on the host, into a RunFailure that says how
-    much was asked for.
+    much memory was requested.
 
     Args:
-      advice: what is needed, or which settings need less.
+      advice: how much is needed, or which settings need less; appended to the message.
     """
     try:
         yield

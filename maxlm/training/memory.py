@@ -1,9 +1,9 @@
-"""Whether a training run can fit in memory: a lower bound by counting, before anything is compiled.
+"""A lower bound of the memory of a training run, computed before anything is compiled.
 
-The bound counts what every compiled train step must hold at once, and nothing else, so a run that
-would fit is never refused. A run that passes may still run out of memory.
+The bound counts only what every compiled train step must hold at once, so a run that would fit is
+never refused. A run that passes may still run out of memory.
 
-Sizes are in bytes, in messages in GB of 1e9 bytes.
+Sizes are in bytes; in messages, in GB of 1e9 bytes.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ class Needed:
 
     Attributes:
       state: float32 weights and moments.
-      gradients: one for each weight.
+      gradients: one number for each weight.
       activations: the input of each block for one microbatch.
       accumulated: whether the gradients of earlier microbatches are held during the backward pass.
     """
@@ -50,8 +50,9 @@ class Needed:
 def needed(config: Config, mesh: jax.sharding.Mesh) -> Needed:
     """The lower bound for the train step of this configuration on each device of the mesh.
 
-    Gradients exist all at once, because they are clipped by their global norm. They are summed in
-    float32 over several microbatches; those of a single one may stay in the compute dtype.
+    All gradients exist at the same time, because they are clipped by their global norm. Over
+    several microbatches they are summed in float32; those of a single microbatch may stay in the
+    compute dtype.
 
     Raises:
       ConfigError: a parameter cannot be divided over the mesh as the rules say.
@@ -74,10 +75,10 @@ def needed(config: Config, mesh: jax.sharding.Mesh) -> Needed:
 
 
 def available() -> tuple[int, str] | None:
-    """Memory for each local device, at most, and what it is; None where it cannot be found out.
+    """The most memory that each local device can have, and a description of it; None if unknown.
 
-    An accelerator's own memory as far as XLA may use it. On the CPU, the share of each device of
-    the host's memory and swap, or of the limit of the control group.
+    On an accelerator: the part of its memory that XLA may use. On the CPU: the host's memory and
+    swap, or the limit of the control group, divided by the number of devices.
     """
     devices = jax.local_devices()
     if devices[0].platform == "cpu":
@@ -100,8 +101,8 @@ def available() -> tuple[int, str] | None:
 
 
 def host_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Most memory that this process can have: physical memory and swap, or the lowest limit of its
-    control groups (version 1 or 2) and swap. None on a system without /proc."""
+    """The most memory that this process can have: the smaller of physical memory and the lowest
+    limit of its control groups (version 1 or 2), plus swap. None on a system without /proc."""
     try:
         lines = (line.split() for line in (proc / "meminfo").read_text().splitlines())
         table = {words[0]: int(words[1]) * 1024 for words in lines if len(words) > 1}
@@ -125,7 +126,7 @@ def _cgroup_limits(proc: Path, cgroups: Path) -> Iterable[int]:
             root, name = cgroups / "memory", "memory.limit_in_bytes"
         else:
             continue
-        # Inside a container the path may be that of the host: then the root is the container's.
+        # Inside a container the path may be that of the host. Then the root has the limit.
         folder = Path(os.path.normpath(f"{root}/{path}"))
         for place in {folder, *folder.parents, root}:
             if place.is_relative_to(root):
@@ -136,11 +137,15 @@ def _cgroup_limits(proc: Path, cgroups: Path) -> Iterable[int]:
 
 
 def refuse_too_large(config: Config, mesh: jax.sharding.Mesh) -> str:
-    """What a run needs, what there is and which settings need less, for a later failure.
+    """Checks the lower bound against the available memory.
+
+    Returns:
+      A text for a later out-of-memory error: what the run needs, what is available, and which
+      settings need less.
 
     Raises:
-      ConfigError: the lower bound is above what there is, here or in another process. The message
-        says what would fit.
+      ConfigError: the lower bound is above the available memory, here or in another process. The
+        message says what would fit.
     """
     need, there = needed(config, mesh), available()
     text = (f"training needs at least {_gb(need.total)} on each device ({_gb(need.state)} for "

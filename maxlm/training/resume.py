@@ -1,4 +1,4 @@
-"""What must be unchanged when a run resumes, and how a difference is named.
+"""Checks on resume that model, training data and evaluation set are those of the checkpoint.
 
 A checkpoint stores the plan of the run's data (`Plan.describe`) and what its evaluations score
 (`EvaluationPlan.describe`), down to the checksum of each file. Training data must be unchanged up
@@ -13,12 +13,12 @@ from maxlm.config import MODEL_COMPUTATION, Config, to_plain
 from maxlm.training.checkpoint_reader import CheckpointError, Meta, differences
 from maxlm.training.runs import stored_config
 
-# Fields of a plan that the user sets, and where.
+# Fields of a plan that the user sets -> the setting, for messages.
 _SETTINGS = {
     "split": "config.data.split", "packing": "config.data.packing",
     "sequence_length": "config.data.sequence_length", "batch_size": "config.data.batch_size",
     "seed": "config.run.seed", "tokenizer_sha256": "tokenizer of config.data.tokens (sha256)"}
-_SHOWN = 6  # differences, and files of a source, in one message
+_SHOWN = 6  # differences, or files of a source, in one message
 
 
 def refuse_other_run(config: Config, plan: dict[str, Any], new_evaluation_set: bool = False
@@ -26,13 +26,13 @@ def refuse_other_run(config: Config, plan: dict[str, Any], new_evaluation_set: b
     """A check that a checkpoint is of this run: model shape, training data, evaluation set.
 
     Args:
-      config, plan: of this start; `plan` is `Plan.describe()` with `evaluation`,
+      config: of this command.
+      plan: `Plan.describe()` of this command, with the field `evaluation`:
         `EvaluationPlan.describe()` or None.
-      new_evaluation_set: go on when the evaluation set has changed.
+      new_evaluation_set: accept a changed evaluation set.
 
     Returns:
-      A function of the checkpoint's step and what is stored beside its arrays; it raises
-      CheckpointError that names what differs.
+      A function of a checkpoint's step and `Meta`; it raises CheckpointError with the differences.
     """
 
     def check(step: int, meta: Meta) -> None:
@@ -47,7 +47,7 @@ def refuse_other_run(config: Config, plan: dict[str, Any], new_evaluation_set: b
                            "as it was and set config.data.stages")
             lines += found
         elif meta.plan["tokenizer_sha256"] != plan["tokenizer_sha256"]:
-            # Weights to start from, on any data of their tokenizer.
+            # Initial weights: any data is allowed that was made with their tokenizer.
             lines.append("config.data.tokens: made with tokenizer "
                          f"{plan['tokenizer_sha256'][:12]}, but the weights to start from are for "
                          f"{meta.plan['tokenizer_sha256'][:12]}, which lies in --workdir; "
@@ -66,7 +66,7 @@ def refuse_other_run(config: Config, plan: dict[str, Any], new_evaluation_set: b
 
 
 def data_differences(saved: dict[str, Any], wanted: dict[str, Any], step: int) -> list[str]:
-    """How the training data of two plans differ in the first `step` steps; a line each."""
+    """How the training data of two plans differ in the first `step` steps, one line each."""
     if saved["hash"] == wanted["hash"]:
         return []
     if saved.get("format", 1) != wanted["format"]:
@@ -83,13 +83,13 @@ def data_differences(saved: dict[str, Any], wanted: dict[str, Any], step: int) -
     before, now = ([source for source in plan["sources"] if source["name"] in read]
                    for plan, read in zip(plans, names, strict=True))
     lines += source_differences(before, now, saved["split"])
-    # How many rows of a period a source has follows from the fields above.
+    # The rows of a source in a period follow from the fields compared so far.
     return lines or _stage_differences(past[0], past[1], step)
 
 
 def evaluation_differences(saved: dict[str, Any] | None, wanted: dict[str, Any] | None
                            ) -> list[str]:
-    """How two evaluation sets differ, a line each; none where one of them is not known."""
+    """How two evaluation sets differ, one line each; empty if one of them is None."""
     if saved is None or wanted is None or saved["hash"] == wanted["hash"]:
         return []
     if saved["split"] != wanted["split"]:
@@ -100,7 +100,7 @@ def evaluation_differences(saved: dict[str, Any] | None, wanted: dict[str, Any] 
 
 def source_differences(saved: list[dict[str, Any]], wanted: list[dict[str, Any]], split: str
                        ) -> list[str]:
-    """Sources of a split that were added, removed or changed, with counts or files; a line each."""
+    """Sources of a split that were added, removed or changed: a line each, with counts or files."""
     before, now = ({source["name"]: source for source in sources} for sources in (saved, wanted))
     lines = []
     for name in dict.fromkeys([*before, *now]):
@@ -134,7 +134,7 @@ def _joined(lines: list[str], separator: str = "; ") -> str:
 
 def _stage_differences(saved: list[dict[str, Any]], wanted: list[dict[str, Any]], step: int
                        ) -> list[str]:
-    """How the mixtures of the steps before a checkpoint differ, where their sources do not."""
+    """How the mixtures before a checkpoint's step differ when their sources are the same."""
     before, now = ({stage["after_step"]: stage["sources"] for stage in stages}
                    for stages in (saved, wanted))
     lines = []
@@ -166,7 +166,7 @@ def _weight(sources: dict[str, dict[str, Any]], name: str) -> str:
 
 def start_notes(step: int, plan: dict[str, Any], saved: dict[str, Any]
                 ) -> tuple[list[str], dict[str, Any]]:
-    """What the run reads from its next step on, for the console and for metrics.jsonl.
+    """Describes what the run reads from its next step on, for the console and metrics.jsonl.
 
     Args:
       step: of the checkpoint, 0 for a new run.
@@ -174,8 +174,9 @@ def start_notes(step: int, plan: dict[str, Any], saved: dict[str, Any]
       saved: the plan stored in the checkpoint; empty for a new run.
 
     Returns:
-      Lines, and a row: `data/SOURCE/planned_epochs` and `eval/set`, each only if it is not as in
-      the checkpoint; empty when nothing is.
+      Lines for the console, and a row for metrics.jsonl with those of
+      `data/SOURCE/planned_epochs` and `eval/set` that differ from the checkpoint; an empty row if
+      none differs.
     """
     planned = {source["name"]: source["epochs"] for source in plan["sources"]}
     lines = ["epochs planned: " + ", ".join(

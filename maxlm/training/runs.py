@@ -1,4 +1,4 @@
-"""A finished or running training run, opened for reading: config, weights, tokenizer."""
+"""Opens a training run, finished or not, for reading: config, weights, tokenizer."""
 
 import contextlib
 import dataclasses
@@ -31,7 +31,7 @@ from maxlm.training.checkpoint_reader import CheckpointError, Meta, Reader
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What reading commands need of a run.
+    """What `maxlm.evaluate` and `maxlm.generate` need of a run.
 
     Attributes:
       step: of the checkpoint.
@@ -57,9 +57,9 @@ def open_run(
 
     Args:
       workdir: `--workdir` of the training run.
-      step: which checkpoint; None for the newest from which the run would resume.
+      step: which checkpoint; None for the one from which the run would resume.
       overrides: (dotted field, text) as on the command line, applied to the stored config. Only
-        fields that leave the model what it is.
+        fields that do not change the model are allowed.
 
     Raises:
       ConfigError: no run there, no such checkpoint, a damaged one, a bad override.
@@ -78,8 +78,8 @@ def open_run(
 def open_config(
     workdir: str | Path, step: int | None = None, overrides: Sequence[tuple[str, str]] = ()
 ) -> tuple[int, Meta, Config, Tokenizer]:
-    """What `open_run` reads besides the weights: step, what is stored beside the arrays, the config
-    with a mesh that fits this machine, the tokenizer. Arguments and errors as there."""
+    """Reads all that `open_run` reads except the weights: step, `Meta`, the config with a mesh that
+    fits this machine, the tokenizer. Arguments and errors are those of `open_run`."""
     workdir = local_path(workdir, "--workdir")
     if not (workdir / "config.json").is_file():
         raise ConfigError(f"--workdir: {str(workdir)!r} holds no run (no config.json); give the "
@@ -110,7 +110,7 @@ def open_config(
 
 
 def write_run_files(config: Config, workdir: Path, tokenizer: Tokenizer) -> None:
-    """What evaluate and generate need to know about the run."""
+    """Writes config.json and the tokenizer's files, which evaluate and generate read."""
     text = json.dumps(to_plain(config), indent=2) + "\n"
     for name, content in {"config.json": text.encode(), **tokenizer.files}.items():
         temporary = workdir / f"{name}.tmp"
@@ -118,7 +118,7 @@ def write_run_files(config: Config, workdir: Path, tokenizer: Tokenizer) -> None
         os.replace(temporary, workdir / name)
 
 
-# What a reading command may change: where it runs, how it computes, and what it reads.
+# Sections that evaluate and generate may override.
 _READING_SECTIONS = ("data", "evals", "parallel", "precision")
 
 
@@ -133,7 +133,7 @@ def _refuse_another_model(name: str) -> None:
 
 
 def stored_config(stored: dict[str, Any]) -> Config:
-    """The config inside a checkpoint; fields that are newer than it have their defaults.
+    """The config inside a checkpoint. Fields that it lacks take their defaults.
 
     Raises:
       CheckpointError: it has a field that this version of maxlm does not know.
@@ -146,24 +146,24 @@ def stored_config(stored: dict[str, Any]) -> Config:
 
 
 def _resolve(stored: dict[str, Any], overrides: Sequence[tuple[str, str]]) -> Config:
-    face = stored_config(stored).to_config_dict()
+    table = stored_config(stored).to_config_dict()
     for name, text in overrides:
-        override(face, Config, name, text)
+        override(table, Config, name, text)
         _refuse_another_model(name)
-    config = from_config_dict(Config, face)
+    config = from_config_dict(Config, table)
     try:
         config.parallel.sizes(jax.device_count())
     except ConfigError:
         if any(name.startswith("parallel.") for name, _ in overrides):
             raise
-        # Trained on another number of devices: spread the weights over those that are here.
+        # Trained on another number of devices: split the weights over the devices here.
         config = dataclasses.replace(config, parallel=ParallelConfig(data=1, fsdp=-1))
     return config
 
 
 @contextlib.contextmanager
 def sole_user(workdir: Path) -> Iterator[None]:
-    """Holds the lock of a run: two commands that train in one directory would ruin both."""
+    """Holds the lock of a run, so that no other command trains in the same directory."""
     try:
         workdir.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):

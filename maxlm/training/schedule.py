@@ -1,4 +1,4 @@
-"""Learning rate as a function of the step, and what it becomes when a run changes its length."""
+"""The learning-rate schedule, and how it changes when a run gets another length."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from maxlm.config import Config, ScheduleConfig
 
 
 def learning_rate(schedule: ScheduleConfig, steps: int, step: jax.Array | int) -> jax.Array:
-    """Learning rate of optimizer step `step`; the first step is 0.
+    """Learning rate of optimizer step `step`, counted from 0.
 
     Warm-up is linear and ends at the peak: step k of w uses peak * (k + 1) / w, so the first step
     already has a positive rate. The cosine (arXiv:1608.03983, without restarts) starts at the last
@@ -20,8 +20,8 @@ def learning_rate(schedule: ScheduleConfig, steps: int, step: jax.Array | int) -
     from `schedule.start_rate` instead of 0.
 
     Args:
-      schedule: the curve.
-      steps: length of the run; the length of the schedule where `schedule.steps` is None.
+      schedule: the section of the config.
+      steps: length of the run; used as length of the schedule if `schedule.steps` is None.
       step: int32 scalar or array, schedule.start_step <= step.
 
     Returns:
@@ -44,20 +44,20 @@ def learning_rate(schedule: ScheduleConfig, steps: int, step: jax.Array | int) -
 def resolve_schedule(
     config: Config, saved: Config | None, step: int
 ) -> tuple[Config, str | None]:
-    """The config with the schedule for the steps after `step`, its length filled in.
+    """The config with the schedule for the steps after `step`, and with its length set.
 
-    A new run plans its schedule for `run.steps`. A continued run keeps the schedule it was saved
-    with. Where `run.steps` has changed, `schedule.if_steps_change` decides; where the command sets
-    `schedule.steps` to another length, the curve is the one planned for that length.
+    A new run plans its schedule for `run.steps`. A resumed run keeps its checkpoint's schedule. If
+    `run.steps` has changed, `schedule.if_steps_change` decides. If the command sets
+    `schedule.steps` to another length, the schedule is planned for that length from step 0.
 
     Args:
       config: of this command.
-      saved: config in the checkpoint that the run continues from; None for a new run.
+      saved: config in the checkpoint that the run resumes from; None for a new run.
       step: steps done.
 
     Returns:
-      The config, and a line for the user where the rates of the remaining steps are other than
-      those planned when the checkpoint was saved; else None.
+      The config, and a line for the user if the rates of the remaining steps differ from those
+      planned when the checkpoint was saved or depend on `schedule.if_steps_change`; else None.
 
     Raises:
       ConfigError: the warm-up is longer than the schedule.
@@ -99,8 +99,8 @@ def _rate(schedule: ScheduleConfig, step: int) -> float:
 
 def _describe_change(config: Config, saved: Config, step: int, old: ScheduleConfig,
                      new: ScheduleConfig, choices: dict[str, ScheduleConfig]) -> str | None:
-    """One line with the rates before and after, and those of the other choices; None where the
-    remaining steps have the rates they were planned with."""
+    """One line with the rates before and after, and those of the other choices; None if the
+    remaining steps have their planned rates whichever choice is used."""
     last = config.run.steps
 
     def rates(schedule: ScheduleConfig) -> str:

@@ -1,4 +1,4 @@
-"""The state of training: its abstract form, its initial value, and where its arrays lie."""
+"""The training state: its shapes and shardings, and its initial value."""
 
 from typing import Any, NamedTuple
 
@@ -12,15 +12,15 @@ from maxlm.training.optimizer import make_optimizer
 
 
 class TrainState(NamedTuple):
-    """All that a step changes. Data order and random numbers are functions of `step`."""
+    """Everything that a step changes. Data order and random numbers are functions of `step`."""
 
     step: jax.Array  # int32 scalar: optimizer steps done
     params: Any  # float32 master weights, the tree of maxlm.models.transformer
-    opt_state: Any  # optax state; moments are float32 and lie like their parameter
+    opt_state: Any  # optax state; moments are float32, with the sharding of their parameter
 
 
 def abstract_state(config: Config, mesh: jax.sharding.Mesh) -> TrainState:
-    """Shapes, dtypes and shardings of the state, with nothing allocated.
+    """Shapes, dtypes and shardings of the state, without allocating arrays.
 
     Raises:
       ConfigError: a parameter cannot be divided over the mesh as the rules say.
@@ -34,7 +34,7 @@ def abstract_state(config: Config, mesh: jax.sharding.Mesh) -> TrainState:
         return TrainState(jnp.int32(0), params, optimizer.init(params))
 
     shapes = jax.eval_shape(create)
-    # Moments mirror the parameter tree inside the optax state; whatever else is there is scalar.
+    # The optax state holds trees of moments, shaped like the parameter tree, and scalars.
     structure = jax.tree.structure(shapes.params)
 
     def mirrors_params(node: Any) -> bool:
@@ -57,7 +57,7 @@ def _all_finite(array: jax.Array) -> jax.Array:
 
 
 def nonfinite_arrays(state: Any) -> list[str]:
-    """Paths of the arrays of a state that hold NaN or an infinity. Integers cannot."""
+    """Paths of the floating-point arrays of a state that hold NaN or an infinity."""
     finite = {jax.tree_util.keystr(path, simple=True, separator="."): _all_finite(leaf)
               for path, leaf in jax.tree_util.tree_leaves_with_path(state)
               if jnp.issubdtype(leaf.dtype, jnp.floating)}
@@ -65,9 +65,9 @@ def nonfinite_arrays(state: Any) -> list[str]:
 
 
 def init_state(config: Config, mesh: jax.sharding.Mesh) -> TrainState:
-    """The state at step 0, created in place on the devices that hold it.
+    """The state at step 0, created on the devices that hold it.
 
-    Values depend on the seed alone, not on the mesh.
+    Values depend on the seed, not on the mesh.
     """
     abstract = abstract_state(config, mesh)
     optimizer = make_optimizer(config.optimizer, config.model)

@@ -1,6 +1,6 @@
-"""A run that a signal stops: all processes stop after the same step; what they saved is checked.
+"""Stops all processes of a run after the same step, and verifies what they saved.
 
-The signals themselves: maxlm/cli/stop_signals.py.
+maxlm/cli/stop_signals.py receives the signals.
 """
 
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from maxlm.training.checkpoints import Checkpointer
 
 
 class AgreedStop:
-    """Whether any process was asked to stop: the same answer in all processes after the same step.
+    """Whether any process was asked to stop, with the same answer in all processes.
 
-    Each process votes after each step. The votes are added up on the devices behind that step and
-    read together with its metrics, so nothing waits for them. Every process must make the same
-    calls in the same order.
+    Each process votes after each step. The devices combine the votes behind that step, and the
+    result is read together with the step's metrics, so no step waits for it. Every process must
+    make the same calls in the same order.
 
     Args:
       asked: whether this process was asked to stop.
@@ -39,7 +39,7 @@ class AgreedStop:
         self._any = jax.jit(jnp.any, out_shardings=NamedSharding(mesh, PartitionSpec()))
 
     def vote(self, flag: bool | None = None) -> jax.Array | bool:
-        """Starts to find out whether `flag` (default: `asked`) is true in any process."""
+        """Starts a vote on whether `flag` (default: `asked`) is true in any process."""
         flag = self._asked() if flag is None else flag
         if jax.process_count() == 1:
             return flag
@@ -47,7 +47,7 @@ class AgreedStop:
             self._shape, self._sharding, lambda index: np.full(1, flag)))
 
     def count(self, vote: jax.Array | bool) -> None:
-        """Takes in the result of a vote; waits for it."""
+        """Waits for the result of a vote and records it."""
         self.agreed |= bool(vote)
 
     def now(self) -> bool:
@@ -56,7 +56,7 @@ class AgreedStop:
         return self.agreed
 
     def due(self) -> bool:
-        """Whether a stop is agreed on; does not wait for another process."""
+        """Whether a stop is agreed on, without waiting for another process."""
         return self.now() if jax.process_count() == 1 else self.agreed
 
 
@@ -64,11 +64,11 @@ def verify_stop(checkpointer: Checkpointer, step: int, start: int) -> str:
     """Compares the files of the last checkpoint with their checksums; returns a line for the user.
 
     Args:
-      step: the last one done, which has been saved.
-      start: the step from which the run continued.
+      step: the last finished step; its checkpoint has been saved.
+      start: the step from which the run resumed.
 
     Raises:
-      RunFailure: its files are not those that were written.
+      RunFailure: a file does not match its checksum.
     """
     if step == start:
         return "stopped before a step was done; the same command continues"

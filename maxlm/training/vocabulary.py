@@ -1,4 +1,4 @@
-"""Rows for new tokens in the arrays of a trained model."""
+"""Extends the embedding and the head of a trained model by rows for new tokens."""
 
 import dataclasses
 import math
@@ -17,11 +17,11 @@ _MOST_PADDING = 128
 
 
 def old_pieces(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
-    """Old ids that spell each id that `new` adds.
+    """For each id that `new` adds, the old ids that encode its text.
 
     Args:
       old: tokenizer of the model.
-      new: the same with more ids.
+      new: `old` with more ids.
 
     Returns:
       One list for each id from old.vocab_size on; empty for special tokens, which have no text.
@@ -51,13 +51,14 @@ def old_pieces(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
 def padded_size(rows: int, tokens: int, tensor: int) -> int:
     """Rows of the embedding for a vocabulary of `tokens`.
 
-    The old number where it is enough. Otherwise the next multiple of the largest power of two, at
-    most 128, that divides the old number, and of the mesh axis that the vocabulary is split over.
+    The old number of rows if it is enough. Otherwise the next multiple of the mesh axis that the
+    vocabulary is split over and of the largest power of two, at most 128, that divides the old
+    number.
 
     Args:
       rows: of the embedding so far.
       tokens: ids of the new tokenizer.
-      tensor: config.parallel.tensor; -1 (all devices left) is not known here and not considered.
+      tensor: config.parallel.tensor; -1 (all remaining devices) counts as 1.
     """
     if tokens <= rows:
         return rows
@@ -73,14 +74,13 @@ def resize_rows(rows: np.ndarray, size: int, first: int, pieces: Sequence[Sequen
       rows: [old rows, D] float32.
       size: number of rows of the result.
       first: id of the first new token; rows from there to the old end are padding.
-      pieces: old ids of each new token. A new row is the mean of theirs, or of all old tokens'
-        where there are none.
-      padding: old row that rows past the new tokens copy, an id that is never predicted; None for
+      pieces: old ids of each new token. A new row is the mean of their rows, or of all old tokens'
+        rows if the list is empty.
+      padding: id that is never predicted; padding rows that are added copy its row. None: they are
         the mean of all old tokens' rows.
 
     Returns:
-      [size, D] float32; rows before `first` are those of `rows`, and so are rows that were padding
-      and still are.
+      [size, D] float32. Rows before `first`, and padding rows that stay padding, are unchanged.
     """
     mean = rows[:first].mean(axis=0, dtype=np.float64)
     result = np.empty((size, rows.shape[1]), rows.dtype)
@@ -95,9 +95,9 @@ def extend_state(state: TrainState, config: Config, mesh: Mesh, size: int, old: 
                  pieces: Sequence[Sequence[int]]) -> tuple[TrainState, Config]:
     """The state of a model with rows for new tokens, at step 0.
 
-    New rows of the embedding, and of the head where it is not tied, are means of old rows (see
-    `resize_rows`). The optimizer keeps its moments of the old rows; those of new rows are zero, so
-    that their first updates are as large as a first step's.
+    New rows of the embedding, and of the head if it is not tied, are means of old rows (see
+    `resize_rows`). The moments of old rows are kept; those of new rows are zero, so their first
+    updates are as large as in the first step of a run.
 
     Args:
       state: of the run, laid out on `mesh`.
@@ -107,7 +107,7 @@ def extend_state(state: TrainState, config: Config, mesh: Mesh, size: int, old: 
       pieces: from `old_pieces`.
 
     Returns:
-      The new state and the config that fits it.
+      The new state and its config.
 
     Raises:
       ConfigError: the vocabulary cannot be divided over the mesh.

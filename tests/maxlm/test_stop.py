@@ -151,12 +151,12 @@ def test_an_evaluation_is_broken_off_and_comes_first_in_the_next_start(
 
 SLOW_SAVE = """
 from maxlm.training.checkpoints import Checkpointer
-list_files = Checkpointer._list_files
+list_files = Checkpointer._write_checksums
 def slow(self):
     pathlib.Path({marker!r}).touch()
     time.sleep({seconds})
     list_files(self)
-Checkpointer._list_files = slow
+Checkpointer._write_checksums = slow
 """
 
 

@@ -210,7 +210,7 @@ def test_a_written_arpa_file_can_be_imported(corpus, models, tmp_path):
                   for folder in (models / "zh", tmp_path / "again"))
     assert one.percentiles == pytest.approx(other.percentiles, abs=1e-3)
     assert one.perplexity(chinese()[310]) == pytest.approx(other.perplexity(chinese()[310]))
-    with pytest.raises(ConfigError, match="is neither an ARPA file nor a binary of KenLM"):
+    with pytest.raises(ConfigError, match="is neither an ARPA file nor a KenLM binary file"):
         train(corpus, tmp_path / "bad", "--language=zh", f"--import_model={__file__}")
     assert not (tmp_path / "bad").exists()
 
@@ -294,10 +294,10 @@ def test_empty_lines_separate_documents_of_text_files(tmp_path):
     (["--corpus={}", "--prune=0,2,1"], "--prune: must begin with 0, not decrease"),
     (["--corpus={}", "--prune=x"], "--prune: expected numbers like 0,0,1, got 'x'"),
     (["--corpus={}", "--unit=piece"], "--tokenizer: must be given for --unit=piece"),
-    (["--corpus={}", "--unit=piece", "--tokenizer={}/manifest.json"], "is no SentencePiece model"),
+    (["--corpus={}", "--unit=piece", "--tokenizer={}/manifest.json"], "not a SentencePiece model"),
     (["--corpus={}", "--sample_bytes=nan"], "--sample_bytes: must be a number of at least 1"),
     (["--corpus={}", "--import_model=none"], "--import_model: none does not exist"),
-    (["--corpus={}", "--language=Chinese"], "--language: 'Chinese' is no code"),
+    (["--corpus={}", "--language=Chinese"], "--language: 'Chinese' is not a code"),
 ])
 def test_invalid_flags_raise(corpus, tmp_path, flags, message):
     flags = ["--language=zh", *(flag.format(corpus) for flag in flags)]

@@ -244,7 +244,7 @@ def test_equal_texts_are_in_the_same_part(tmp_path):
     ([{"text": "a"}], [], "line 1 has no 'label'"),
     (["a"], [], "line 1 is not a JSON object"),
     ([{"text": f"t{i}", "label": 3} for i in range(30)], [], r"have the labels \[3\]"),
-    ([{"text": "t", "label": 3}] * 30, [], "is held out|there is nothing to tell apart"),
+    ([{"text": "t", "label": 3}] * 30, [], "is held out|two different labels are needed"),
     ([{"text": "a", "label": 2}], ["--held_out=1"], "--held_out: must be above 0 and below 1"),
     ([{"text": "a", "label": 2}], ["--l2=0"], "--l2: must be above 0 and below inf, got 0"),
     ([{"text": "a", "label": 2}], ["--threshold=5"], "--threshold: must be above 0 and below 5"),

@@ -208,10 +208,10 @@ def replaced(by: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(("number", "harm", "words"), [
     (0, truncate, "bytes instead of"), (0, flip, "has changed"), (0, Path.unlink, "is missing"),
     (1, truncate, "bytes instead of"), (2, flip, "has changed"), (3, truncate, "not valid JSON"),
-    (3, Path.unlink, "checksums.json is missing"), (3, replaced("[]"), "no list of files"),
-    (3, replaced('{"a": 1}'), "no list of files"),
-    (3, replaced('{"a": ["x"]}'), "no list of files"),
-    (3, replaced('{"a": [{}, ""]}'), "no list of files")])
+    (3, Path.unlink, "checksums.json is missing"), (3, replaced("[]"), "not a list of files"),
+    (3, replaced('{"a": 1}'), "not a list of files"),
+    (3, replaced('{"a": ["x"]}'), "not a list of files"),
+    (3, replaced('{"a": [{}, ""]}'), "not a list of files")])
 def test_a_damaged_file_is_named_and_the_checkpoint_before_is_used(tmp_path, number, harm, words):
     save(tmp_path, 1, 2)
     file = files(tmp_path, 2)[number]
@@ -307,13 +307,13 @@ def test_training_goes_on_while_a_checkpoint_is_written(tmp_path, monkeypatch):
     """`save` returns at once, and what is written are the values of that step, though the steps
     after it reuse the memory they lay in."""
     gate = threading.Event()
-    list_files = Checkpointer._list_files
+    list_files = Checkpointer._write_checksums
 
     def wait_and_list(self) -> None:
         assert gate.wait(timeout=60)
         list_files(self)
 
-    monkeypatch.setattr(Checkpointer, "_list_files", wait_and_list)
+    monkeypatch.setattr(Checkpointer, "_write_checksums", wait_and_list)
     state = state_at(1, size=1 << 16)  # 4 MiB
     shardings = jax.tree.map(lambda leaf: leaf.sharding, state)
     advance = jax.jit(lambda s: jax.tree.map(lambda leaf: leaf + 1, s), donate_argnums=0,
