@@ -117,7 +117,8 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
     plan = Plan.build(config.data, config.run.seed, steps=config.run.steps)
     if plan.vocab_size > config.model.vocab_size:
         raise ConfigError(f"config.model.vocab_size: {config.model.vocab_size} is less than the "
-                          f"tokenizer's vocabulary of {plan.vocab_size}")
+                          f"tokenizer's vocabulary of {plan.vocab_size}; set it to "
+                          f"{plan.vocab_size} or more")
     evaluation = evaluation_plan(config, plan.tokenizer_sha256) if (
         config.evals.every_steps) else None
     description = plan.describe() | {"evaluation": evaluation and evaluation.describe()}
