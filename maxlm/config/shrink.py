@@ -23,8 +23,8 @@ def shrink(config: Config) -> Config:
         config,
         run=dataclasses.replace(config.run, steps=4, accumulation_steps=accumulation),
         model=dataclasses.replace(
-            config.model, vocab_size=min(config.model.vocab_size, _VOCAB_SIZE), num_layers=2, embed_dim=64,
-            num_heads=4, num_kv_heads=2 if grouped else 4, head_dim=16, mlp_dim=128,
+            config.model, vocab_size=min(config.model.vocab_size, _VOCAB_SIZE), num_layers=2,
+            embed_dim=64, num_heads=4, num_kv_heads=2 if grouped else 4, head_dim=16, mlp_dim=128,
             loss_chunk=min(config.model.loss_chunk, 128)),
         data=dataclasses.replace(config.data, sequence_length=64, batch_size=8 * accumulation),
         schedule=dataclasses.replace(
