@@ -4,21 +4,21 @@
 
 writes
 
-    CORPUS/documents/*.parquet     one row a document: id, text, source, domain, licence, path,
-                                   language, split, sha256 and more
+    CORPUS/documents/*.parquet     one row for each document: id, text, source, domain, licence,
+                                   path, language, split, sha256 and more
     CORPUS/dropped/*.parquet       documents that were not kept, and which filter dropped them
     CORPUS/dead_letters/*.jsonl    what could not be read, and why
     CORPUS/samples/*.jsonl         texts of a few dropped documents for each reason
-    CORPUS/report.html, .json      statistics and samples to look at; see data_beam.report
+    CORPUS/report.html, .json      statistics and samples; see data_beam.report
     CORPUS/manifest.json           counts by source, checksums, the recipe; written last
 
 in five stages: `extract` (read files, remove markup, repair texts), `filter` (judge one document at
 a time), `dedup` (compare documents), `finish` (split, final columns) and `report`. Every document
-read is kept, dropped or a dead letter, exactly one of them. The same files and recipe give the same
-bytes whatever the runner and the number of workers, except for the date and duration.
+read is either kept, dropped or a dead letter. The same files and recipe give the same bytes with
+any runner and any number of workers, except for the date and duration.
 
-A second run does nothing. After a stop, the next run continues after the last complete stage. A
-stage whose settings have changed runs again, with those after it.
+If the corpus is complete, the command does nothing. After a stop, it continues after the last
+complete stage. A stage whose settings have changed runs again, and so do the stages after it.
 """
 
 from collections.abc import Sequence
@@ -40,15 +40,15 @@ from maxlm.config.schema import ConfigError, suggestion
 def prepare(recipe: RecipeConfig, output: str, options: Any,
             stages: Sequence[str] = stage_manifest.STAGES, keep_stages: bool = False,
             replace: bool = False) -> dict[str, Any] | None:
-    """Makes the corpus unless it is there already.
+    """Makes the corpus unless it already exists.
 
     Args:
       recipe: checked recipe.
       output: folder, local or on any file system that Beam knows.
       options: Beam pipeline options.
-      stages: the ones to run; those before them must be done.
+      stages: the stages to run; the stages before them must be done.
       keep_stages: keep the intermediate files of the stages when the corpus is complete.
-      replace: replace a corpus of another recipe or other files, reusing cached stages that are
+      replace: rebuild a corpus of another recipe or other files, reusing cached stages that are
         still valid.
 
     Returns:
@@ -56,7 +56,7 @@ def prepare(recipe: RecipeConfig, output: str, options: Any,
 
     Raises:
       ConfigError: inputs that do not exist; an output that contains other files, lacks files or
-        is being written by another run; a full disk; a stage that another one needs first.
+        is being written by another run; a full disk; a missing stage that one of `stages` needs.
     """
     with output_folder.exclusive(output) as path:
         return _prepare(recipe, path, options, stages, keep_stages, replace)
@@ -73,7 +73,7 @@ def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[s
     if start.replaces:
         output_folder.reopen(output, COMMAND, OWN_FILES, corpus_manifest.NAME)
     kept = [f"stages/{stage}/" for stage in done]
-    if "finish" in done:  # its files are those of the corpus itself
+    if "finish" in done:  # its files are already files of the corpus
         kept += [entry["file"] for entry in done["finish"]["outputs"]]
     result = None
     with output_folder.naming_full_disk(output, "corpus"):
@@ -101,7 +101,7 @@ def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[s
 
 
 def _finish(output: str, keep_stages: bool) -> None:
-    """Removes what only a running `prepare` needs."""
+    """Removes the marker of an unfinished run, and the stages unless they are kept."""
     if not output_folder.is_unfinished(output, COMMAND):
         return
     if not keep_stages:
@@ -139,10 +139,10 @@ def main(argv: Sequence[str]) -> int:
                         help="keep CORPUS/stages, the stages' intermediate files, at the end")
     parser.add_argument("--replace", action="store_true",
                         help="if the folder holds a corpus of another recipe or of other files, "
-                        "rebuild it, reusing cached stages that are still valid")
+                        "rebuild it and reuse cached stages that are still valid")
     parser.add_argument("--dry_run", action="store_true",
-                        help="write nothing: make the checks of a run, print the plan, and what "
-                        f"the filters would decide on {PREVIEWED} documents")
+                        help="write nothing; make the checks of a run, and print the plan and the "
+                        f"decisions of the stages on {PREVIEWED} documents")
     words, overrides = command_line.split_overrides(argv)
     arguments, beam_words = parser.parse_known_args(words)
     recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)

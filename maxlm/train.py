@@ -1,8 +1,8 @@
 """Trains a language model: `python -m maxlm.train --config=configs/tiny.py --workdir=RUN`.
 
-Writes RUN/metrics.jsonl, RUN/checkpoints/, RUN/config.json and the tokenizer. The same
-command again resumes from the newest whole checkpoint, with the same batches and the same losses
-as if it had never stopped.
+Writes RUN/metrics.jsonl, RUN/checkpoints/, RUN/config.json and the tokenizer. To resume a stopped
+run, run the same command again: it continues from the newest complete checkpoint, with the batches
+and losses of a run that was never stopped.
 """
 
 if __name__ == "__main__":  # before the imports that take seconds
@@ -64,7 +64,8 @@ def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
     parser.add_argument(
         "--grace_seconds", type=float, default=25.0, metavar="SECONDS",
         help="SIGTERM and SIGHUP save a checkpoint and exit with status 75, at the latest after "
-        "this time; keep it below the 30 s or so after which a scheduler kills (%(default)s)")
+        "this time; choose less than the time after which the scheduler kills the process, often "
+        "30 s (%(default)s)")
     parser.add_argument(
         "--new_evaluation_set", action="store_true",
         help="resume although the texts that evaluations score have changed; metrics.jsonl says "
@@ -89,7 +90,7 @@ def main(argv: Sequence[str]) -> int:
         signals = stack.enter_context(StopSignals(arguments.grace_seconds))
         processes.start(arguments)
         if jax.process_count() > 1:
-            signals.save_first()  # one process that exited would leave the others waiting
+            signals.save_first()  # if one process exited alone, the others would wait for it
         if arguments.compilation_cache:
             jax.config.update("jax_compilation_cache_dir", arguments.compilation_cache)
             jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)
@@ -104,7 +105,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
     """Runs to the last step, or until a signal. Returns the exit status.
 
     Args:
-      stack: gets what has to be closed when the run ends, whether it succeeds or fails.
+      stack: receives the context managers to close when the run ends, even if it fails.
       new_evaluation_set: resume although the evaluation set has changed.
     """
     first_process = jax.process_index() == 0
@@ -117,7 +118,8 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
     plan = Plan.build(config.data, config.run.seed, steps=config.run.steps)
     if plan.vocab_size > config.model.vocab_size:
         raise ConfigError(f"config.model.vocab_size: {config.model.vocab_size} is less than the "
-                          f"tokenizer's vocabulary of {plan.vocab_size}")
+                          f"tokenizer's vocabulary of {plan.vocab_size}; set it to "
+                          f"{plan.vocab_size} or more")
     evaluation = evaluation_plan(config, plan.tokenizer_sha256) if (
         config.evals.every_steps) else None
     description = plan.describe() | {"evaluation": evaluation and evaluation.describe()}
@@ -212,7 +214,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
             return
         row = held_out.run(state.params, stop.now)
         if row is None:
-            cut_short = True  # the next start evaluates this step
+            cut_short = True  # the next start repeats the evaluation of this step
             return
         if metrics_file:
             metrics_file.write({"step": step, **row})
@@ -246,7 +248,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         evaluate_now = evaluation_due(config, step)
         save_now = checkpointer.due(step) or last
         if pending and (evaluate_now or save_now):
-            # This step is waited for as well: each of the two gets its own time.
+            # Finish the previous step first, so that the times of the two steps are separate.
             finish(*pending)
             pending = None
         asked = time.monotonic()
@@ -261,7 +263,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         else:
             state, metrics = train_step(state, batch)
         done, vote = step, stop.vote()
-        # The device computes this step while the metrics of the one before are fetched.
+        # The device computes this step while the metrics of the previous step are fetched.
         if pending:
             finish(*pending)
         pending = (step, metrics, vote, waited)
@@ -270,7 +272,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
             pending = None
         if evaluate_now:
             evaluate(step, state)
-        if save_now:  # after the evaluation: a run killed in between evaluates again
+        if save_now:  # after the evaluation: a run killed between the two repeats the evaluation
             save(step, state)
             saved = step
     if pending:

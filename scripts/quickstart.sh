@@ -5,9 +5,9 @@
 #   bash scripts/quickstart.sh OUTPUT      outputs in OUTPUT
 #
 # Makes .venv, installs maxlm, then: documents -> tokenizer -> tokens -> training -> evaluation ->
-# text. Needs Python 3.11 or later with pip, 2 GB of disk and 4 GB of memory; about ten minutes on
-# 2 cores after installation. Stop it at any moment and run it again: it goes on where it was. What
-# is done and still there is not done again.
+# text. Needs Python 3.11 or later with pip, 2 GB of disk and 4 GB of memory, and takes about eight
+# minutes on 2 cores, installation included. Stop it at any moment and run it again: it skips finished
+# steps and continues.
 #
 # Environment variables:
 #   PYTHON          interpreter to make the environment with (default: python3.11, 3.12, 3.13, ...)
@@ -42,7 +42,7 @@ cd "$(dirname "$0")/.."
 output=${output:-runs/quickstart}
 
 . scripts/environment.sh
-trap 'echo; echo "interrupted; the same command goes on from here" >&2; exit 130' INT TERM
+trap 'echo; echo "interrupted; run the same command again to continue" >&2; exit 130' INT TERM
 make_environment
 export JAX_PLATFORMS=${JAX_PLATFORMS:-cpu}
 
@@ -67,9 +67,9 @@ quoted() {
 }
 
 number=0
-# step TITLE CONFIG-FILE OUTPUTS COMMAND...: runs the command unless it was done before, with the same
-# words and config file, and its outputs (names below $output) are there. What a step that runs leaves
-# may be new, so those after it run too; the commands themselves see when there is nothing to do.
+# step TITLE CONFIG-FILE OUTPUTS COMMAND...: runs the command, unless it ran before with the same
+# arguments and config file and its outputs (names below $output) exist. A step that runs may change
+# its outputs, so the later steps run too. Each command checks by itself whether it has work to do.
 step() {
     local title=$1 settings=$2 outputs=$3 key name word started missing=""
     shift 3

@@ -1,4 +1,4 @@
-"""What every filter is: the judge of one document, and the declaration of all that it needs."""
+"""Base class of filters: it judges one document and declares what its decisions depend on."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -14,23 +14,23 @@ settings of the filter (`section`, as plain values)."""
 
 
 class Filter(ABC):
-    """Judges one document at a time. Made once per worker, so the constructor loads models.
+    """Judges one document at a time. Each worker makes one instance; its constructor loads models.
 
     Filters that compare documents with each other are in `dedup`.
 
     Attributes:
-      name: the column `stage` of what it drops.
+      name: written to the column `stage` of documents that it drops.
       section: the field of the recipe with its settings.
-      libraries: distributions whose version may change its decisions, numpy apart. The fingerprint
-        of the stages follows them.
-      highlights: (reason, what the report highlights in texts dropped for it). What `detail`
-        quotes at its end is highlighted anyway.
+      libraries: distributions whose version may change its decisions, without numpy. Their
+        versions are part of the fingerprint of the stages.
+      highlights: (reason, what the report highlights in texts dropped for this reason). The quote
+        at the end of `detail` is always highlighted.
 
     Args:
       config: the settings, from `section` of the recipe.
 
     Raises:
-      ConfigError: a setting that cannot work, such as a model that does not exist.
+      ConfigError: a setting is unusable, such as a model that does not exist.
     """
 
     name: ClassVar[str]
@@ -48,16 +48,16 @@ class Filter(ABC):
 
     @classmethod
     def files(cls, config: Any) -> list[tuple[str, str]]:
-        """(field of the recipe, path) of each file that its decisions depend on."""
+        """(field of the recipe, path) for each file that its decisions depend on."""
         return []
 
     @classmethod
     def functions(cls, config: Any) -> list[str]:
-        """The functions of the user (`module:function`) that its decisions depend on."""
+        """User functions (`module:function`) that its decisions depend on."""
         return []
 
     def notes(self) -> list[str]:
-        """Lines that a dry run prints about it."""
+        """Lines that a dry run prints about the filter."""
         return []
 
     @abstractmethod

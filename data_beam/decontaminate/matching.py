@@ -1,12 +1,12 @@
-"""Finds all n-grams of the evaluation sets in a document, without a Python step a word.
+"""Finds all n-grams of the evaluation sets in a document, without a Python loop over its words.
 
-**Tokens.** Evaluation items do not pass through the cleaning that documents do, so both are put
-into one form before they are cut: without invisible characters, in NFKC. Most items are compared
-token by token. Items in scripts without spaces are compared character by character over all their
-tokens, so that a space or line break inside a number or a Latin word does not matter there.
+**Tokens.** Documents are cleaned, evaluation items are not. So both are normalised before they are
+cut into tokens: invisible characters are removed and NFKC is applied. Most items are compared token
+by token. Items in scripts without spaces are compared character by character over all their tokens,
+so that a space or line break inside a number or a Latin word does not matter.
 
-**Index.** The hash of a window of a document proposes an n-gram; then all its tokens (characters)
-are compared, by hashes of 64 bits each.
+**Index.** If a window of a document has the hash of an n-gram, the window is a candidate. Then all
+its tokens (or characters) are compared by their 64-bit hashes.
 """
 
 import dataclasses
@@ -23,8 +23,9 @@ from data_beam.base.hashing import GOLDEN, mix64
 # Scripts written without spaces between words: kana, Han, Thai, Lao, Myanmar, Khmer.
 _UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u31f0-\u31ff\uff66-\uff9f"
              + HIRAGANA_KATAKANA + HAN)
-# Accents and vowel signs that are characters of their own, and what NFKC turns into one; \w has
-# none. `re` compares those above U+FFFF one by one, so they are tested only in their range.
+# Accents and vowel signs that are characters of their own, and characters that NFKC turns into one.
+# \w matches none of them. `re` compares those above U+FFFF one by one, so they are tested only for
+# characters in their range.
 _MARKS = "".join(chr(code) for code in range(0x300, 0x10000)
                  if unicodedata.category(chr(code))[0] == "M") + "\u0e33\u0eb3\uff9e\uff9f"
 _HIGH = "\U00010000-\U0001efff"
@@ -33,21 +34,21 @@ _HIGH_MARKS = "".join(chr(code) for code in range(0x10000, 0x1f000)
 _MARK = f"(?:[{_MARKS}]|(?=[{_HIGH}])[{_HIGH_MARKS}])"
 _JAMO = "\u1160-\u11ff\u3131-\u318e\ud7b0-\ud7ff\uffa0-\uffdc"
 
-# What cleaning removes (data_beam/clean/text.py), and other characters that show nothing: joiners,
-# direction marks, fillers, variation selectors, tags.
+# Characters that cleaning removes (data_beam/clean/repairs.py), and other invisible characters:
+# joiners, direction marks, fillers, variation selectors, tags.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5"
     "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
 _ASCII_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f]")
-# NFKC turns these into other separators; text without them is mostly in NFKC already.
+# NFKC turns these into other separators. Most texts without them are already in NFKC.
 _CHINESE_MARKS = "，：；！？（）…\u3000"
-# Ordering marks takes quadratic time, so only 30 of each run are read, the limit of UAX #15
-# (Stream-Safe Text Format).
-_MAYBE_MARK = re.compile(f"[{_MARKS}{_HIGH}]")  # or another above U+FFFF: looks fast
+# Normalisation sorts runs of marks in quadratic time. So only the first 30 marks of a run are used,
+# the limit of UAX #15 (Stream-Safe Text Format).
+_MAYBE_MARK = re.compile(f"[{_MARKS}{_HIGH}]")  # or any character above U+FFFF: a fast test
 _MANY_MARKS = re.compile(f"{_MAYBE_MARK.pattern}{_MAYBE_MARK.pattern}{{30}}")
 _FURTHER_MARKS = re.compile(f"(?<={_MARK}{{30}}){_MARK}++")
-# What NFKC changes independently: a character with those that may join it.
+# A part of a text that NFKC changes independently: a character and those that may combine with it.
 _JOINING = f"(?:{_MARK}|[{_JAMO}])"
 _NORMALISED_ALONE = re.compile(
     f"[\\x00-\\x7f\u3041-\u3096\u4e00-\u9fff]+(?!{_JOINING})|.{_JOINING}*+", re.DOTALL)
@@ -65,9 +66,9 @@ _ONE_UNSPACED = re.compile(f"[{_UNSPACED}]").match
 def tokens(text: str) -> list[str]:
     """The tokens of a text as they are compared.
 
-    A token is a row of letters, digits and the marks on them, in lower case, or one character of a
-    script written without spaces, with its marks. Punctuation, whitespace and `_` separate and are
-    no tokens. Forms that NFKC makes equal are; invisible characters do not count.
+    A token is a run of letters, digits and their marks, in lower case, or one character of a script
+    written without spaces, with its marks. Punctuation, whitespace and `_` separate tokens. Forms
+    that NFKC makes equal give equal tokens, and invisible characters are ignored.
     """
     if not text.isascii() or _ASCII_CONTROL.search(text):
         text = _INVISIBLE.sub("", text)
@@ -93,14 +94,15 @@ def tokens(text: str) -> list[str]:
 
 
 def _lower(piece: str) -> str:
-    lower = piece.lower()  # of a capital and a mark there may be no one character, but of this
+    lower = piece.lower()  # may compose with its mark to one character, unlike the capital
     return lower if lower == piece else unicodedata.normalize("NFKC", lower)
 
 
 def spans(text: str) -> Iterator[tuple[int, int]]:
     """Start and end in the text of each token of `tokens(text)`.
 
-    Both never fall. Tokens that NFKC makes of one character (株式会社 of ㍿) share its place.
+    Starts and ends never decrease. Tokens that NFKC makes from one character (株式会社 from ㍿)
+    have the same start and end.
     """
     if text.isascii() and not _INVISIBLE.search(text):
         for word in _PLAIN_WORD.finditer(text):
@@ -116,7 +118,8 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _normalised(text: str) -> tuple[str, list[int], list[int]]:
-    """The text that `tokens` cuts, and of each of its characters start and end in `text`."""
+    """The normalised text that `tokens` cuts, and for each of its characters start and end in
+    `text`."""
     kept, places = _visible(text)
     pieces: list[str] = []
     starts: list[int] = []
@@ -135,7 +138,7 @@ def _normalised(text: str) -> tuple[str, list[int], list[int]]:
 
 
 def _visible(text: str) -> tuple[str, list[int]]:
-    """The text without invisible characters, and where each of the others was."""
+    """The text without invisible characters, and the original index of each character."""
     pieces: list[str] = []
     places: list[int] = []
     position = 0
@@ -147,9 +150,11 @@ def _visible(text: str) -> tuple[str, list[int]]:
 
 
 def mostly_unspaced(found: list[str]) -> bool:
-    """Whether a text of these tokens is mostly in scripts written without spaces: it has more of
-    their characters than other words, a word counted as four letters or digits. So a space inside a
-    number or a formula changes nothing."""
+    """Whether a text of these tokens is mostly in scripts written without spaces.
+
+    It is if it has more characters of these scripts than other words. Four letters or digits count
+    as a word, so that a space inside a number or a formula changes nothing.
+    """
     unspaced = [token for token in found if _ONE_UNSPACED(token)]
     others = sum(map(len, found)) - sum(map(len, unspaced))
     return 4 * len(unspaced) > others
@@ -164,7 +169,8 @@ _SLOTS_PER_NGRAM = 8
 
 @dataclasses.dataclass(frozen=True)
 class Lengths:
-    """Tokens of an n-gram, and fewest of a text that is searched for, by kind of script."""
+    """Length of n-grams, and of the shortest text that is searched for, in tokens by kind of
+    script."""
 
     words: int
     min_words: int
@@ -180,8 +186,8 @@ class Lengths:
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """Tokens `start` to `start + length` of a document hold an n-gram of a text, given by its
-    number."""
+    """Tokens `start` to `start + length` of a document contain an n-gram of the text with number
+    `text`."""
 
     start: int
     length: int
@@ -189,8 +195,8 @@ class Match:
 
 
 def _unit_hashes(found: list[str], characters: bool) -> tuple[np.ndarray, np.ndarray]:
-    """What is compared: [units] uint64 hashes of the tokens, or of the characters of all tokens;
-    and [tokens + 1] int64, where each token begins."""
+    """The units that are compared: [units] uint64 hashes of the tokens, or of the characters of all
+    tokens; and [tokens + 1] int64, the index of the unit at which each token begins."""
     if not characters:
         encoded = "\n".join(found).encode("utf-8", "surrogatepass").split(b"\n")  # no token has one
         return (np.fromiter(map(xxhash.xxh3_64_intdigest, encoded), np.uint64, len(found)),
@@ -215,11 +221,12 @@ def _window_hashes(hashes: np.ndarray, lengths: Iterable[int]) -> Iterator[tuple
 
 
 class _Table:
-    """N-grams by the hash of their first units: sorted hashes, what each stands for, and a filter
-    before them.
+    """N-grams by the hash of their first units: the sorted hashes, the n-gram of each, and a bit
+    table that rejects most other hashes fast.
 
     Args:
-      grams: [n] hashes, texts, offsets and units of each. Of equal n-grams the first is kept.
+      grams: arrays of length n: hash, text, offset and number of units of each n-gram. Of equal
+        n-grams the first is kept.
       whole: [n] hashes of all units.
     """
 
@@ -249,14 +256,15 @@ class _Table:
 class NgramIndex:
     """The n-grams of texts.
 
-    A text with n or more tokens is searched for by its n-grams, a shorter one as a whole if it has
-    the fewest tokens allowed, else not at all. Of equal n-grams the index names the first text.
+    A text with n or more tokens is searched for by its n-grams. A shorter text is searched for as a
+    whole if it has at least the minimum number of tokens; otherwise it is ignored. If several texts
+    have an n-gram, the index names the first.
 
-    8 bytes are kept of each token (character), and about 35 of each n-gram.
+    Memory: 8 bytes for each token (character), and about 35 for each n-gram.
 
     Args:
-      texts: tokens of each.
-      lengths: n, and the fewest.
+      texts: the tokens of each text.
+      lengths: n, and the minimum number of tokens.
     """
 
     def __init__(self, texts: Iterable[list[str]], lengths: Lengths):
@@ -272,7 +280,8 @@ class NgramIndex:
                 continue
             begin = starts[:len(found) - n + 1]
             sizes = starts[n:] - begin
-            # An n-gram of characters has n tokens and more characters: n of them propose it.
+            # Compared by characters, an n-gram of n tokens may have more than n units. The hash of
+            # its first n units makes a window a candidate.
             _, proposals = next(_window_hashes(units, [n]))
             grams = [proposals[begin], np.full(len(begin), number, np.int32),
                      begin.astype(np.int32), sizes.astype(np.int32)]
@@ -287,12 +296,13 @@ class NgramIndex:
             self._tables.setdefault(characters, {})[n] = _Table(grams, whole)
 
     def __len__(self) -> int:
-        """Different n-grams."""
+        """Number of distinct n-grams."""
         return sum(len(table.hashes) for tables in self._tables.values()
                    for table in tables.values())
 
     def find(self, found: list[str]) -> list[Match]:
-        """All places of n-grams in the tokens of a document, by kind, length and place."""
+        """All matches of n-grams in the tokens of a document, by kind of script, length and
+        position."""
         matches = []
         for characters, tables in self._tables.items():
             units, starts = _unit_hashes(found, characters)

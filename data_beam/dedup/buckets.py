@@ -1,9 +1,9 @@
-"""Buckets of documents that share a key, and which documents of a bucket are copies.
+"""Finds buckets of documents that share a key, and the copies in a bucket.
 
-A document is a *node*: its number over all rows of all shards, an int64. Buckets are found by
-sorting arrays of (key, node). Keys and nodes are shuffled as packed arrays, because a shuffle costs
-by the element. No pairs are formed, so a key that a million documents share costs a million entries
-and not half a billion pairs.
+A *node* is a document, given by its number among all rows of all shards (int64). Buckets are found
+by sorting arrays of (key, node). Keys and nodes are shuffled as packed arrays, because the cost of
+a shuffle grows with the number of elements. No pairs are formed: a key that a million documents
+share costs a million entries, not half a trillion pairs.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,8 +17,9 @@ KEYED = np.dtype([("key", "<u8"), ("node", "<i8")])
 FINGERPRINTED = np.dtype([("key", "<u8"), ("node", "<i8"), ("fingerprint", "<u8")])
 """A lookup key of SimHash."""
 REMEMBERED = 2**20
-"""Pairs found different that are not compared again: some 150 MB. Above, time is spent instead: a
-bucket of thousands of pages of one template, all just under the threshold, has millions."""
+"""Number of pairs (about 150 MB) that are remembered as different and not compared again. Pairs
+beyond it may be compared again: thousands of pages of one template, all just under the threshold,
+have millions of pairs."""
 
 
 def unpack(blobs: Iterable[bytes], dtype: np.dtype) -> np.ndarray:
@@ -27,7 +28,7 @@ def unpack(blobs: Iterable[bytes], dtype: np.dtype) -> np.ndarray:
 
 
 def by_part(part: np.ndarray, values: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """(number, values of that part): parts ascending, values in their order."""
+    """(number, values of that part): parts ascending, values in their original order."""
     order = np.argsort(part, kind="stable")
     numbers, starts = np.unique(part[order], return_index=True)
     if len(numbers):
@@ -35,7 +36,7 @@ def by_part(part: np.ndarray, values: np.ndarray) -> Iterator[tuple[int, np.ndar
 
 
 def groups(keys: np.ndarray) -> Iterator[np.ndarray]:
-    """Places of equal keys, for each key that occurs twice or more, in order of keys."""
+    """Indices of equal keys, for each key that occurs at least twice, in order of keys."""
     order = np.argsort(keys, kind="stable")
     _, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
     for start, count in zip(starts[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
@@ -51,8 +52,9 @@ def key_buckets(entries: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def simhash_buckets(entries: np.ndarray, distance: int) -> Iterator[np.ndarray]:
-    """Nodes, ascending, near each fingerprint of `FINGERPRINTED` entries with an equal key: any two
-    nodes within the distance are in one of them."""
+    """For each fingerprint among `FINGERPRINTED` entries of equal key, the nodes near it,
+    ascending. Any two nodes within the distance that share a key are together in one of these
+    buckets."""
     for places in groups(entries["key"]):
         group = entries[places]
         fingerprints, which = np.unique(group["fingerprint"], return_inverse=True)
@@ -64,7 +66,7 @@ def simhash_buckets(entries: np.ndarray, distance: int) -> Iterator[np.ndarray]:
 
 
 def pack_buckets(buckets: list[np.ndarray]) -> bytes:
-    """Buckets as bytes: their number, their sizes, their nodes."""
+    """Buckets as bytes: the number of buckets, their sizes, their nodes."""
     return np.concatenate([[len(buckets)], [len(bucket) for bucket in buckets], *buckets]
                           ).astype("<i8").tobytes()
 
@@ -78,20 +80,20 @@ def unpack_buckets(blob: bytes) -> list[np.ndarray]:
 
 
 def distinct_buckets(blobs: Iterable[bytes]) -> list[np.ndarray]:
-    """The different buckets of blobs, in order of their nodes: copies meet in many bands, and one
-    comparison is enough."""
+    """The distinct buckets of blobs, sorted by their nodes. Copies share many bands, so they are in
+    many equal buckets, and one comparison is enough."""
     different = {bucket.tobytes(): bucket for blob in blobs for bucket in unpack_buckets(blob)}
     return sorted(different.values(), key=lambda bucket: bucket.tolist())
 
 
 class UnionFind:
-    """Sets of nodes that are joined two at a time (Tarjan 1975, with path halving)."""
+    """Union-find over nodes (Tarjan 1975, with path halving)."""
 
     def __init__(self) -> None:
         self._parent: dict[int, int] = {}
 
     def find(self, node: int) -> int:
-        """The node that stands for the set of this one."""
+        """The representative node of the set that contains this node."""
         parent = self._parent
         while (above := parent.setdefault(node, node)) != node:
             parent[node] = parent[above]
@@ -99,7 +101,7 @@ class UnionFind:
         return node
 
     def join(self, first: int, second: int) -> None:
-        """Makes one set of two."""
+        """Joins the sets of two nodes."""
         first, second = self.find(first), self.find(second)
         self._parent[max(first, second)] = min(first, second)
 
@@ -107,19 +109,20 @@ class UnionFind:
 class Verifier:
     """Finds pairs of copies in buckets, by comparing their shingles exactly.
 
-    A pair of a bucket is compared unless the two are known to be connected, or their numbers of
-    shingles alone rule it out, or they were just compared. So the pairs found connect every
-    component of the graph of all copies that share a bucket, whatever the size of a bucket.
+    A pair of a bucket is compared unless the two nodes are already connected, or their numbers of
+    shingles rule out a copy, or they were compared before. So the edges connect every component of
+    the graph of copies that share a bucket, whatever the size of the bucket.
 
     Args:
       threshold: smallest Jaccard similarity of copies.
-      containment: the two are copies too where one holds this share of the other; 0 for none.
-      size: number of shingles of a node.
-      shingles: [shingles] uint64, ascending, of a node.
+      containment: two nodes are also copies if one contains this share of the shingles of the
+        other; 0 turns this off.
+      size: returns the number of shingles of a node.
+      shingles: returns the shingles of a node, [shingles] uint64, ascending.
 
     Attributes:
-      edges: pairs found: enough to connect all copies, not all pairs of them.
-      comparisons: pairs compared.
+      edges: pairs of copies: enough to connect all copies, but not all pairs.
+      comparisons: number of compared pairs.
     """
 
     def __init__(self, threshold: float, containment: float, size: Callable[[int], int],
@@ -133,7 +136,7 @@ class Verifier:
 
     def add(self, bucket: Iterable[int]) -> None:
         """Compares the nodes of a bucket, ascending."""
-        parts: list[list[int]] = []  # of the nodes so far, those of one set together
+        parts: list[list[int]] = []  # the nodes so far, grouped by connected set
         for node in bucket:
             mine = [node]
             others = []

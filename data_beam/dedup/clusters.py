@@ -1,10 +1,10 @@
-"""Which copies are kept, which are dropped, and which documents share a split.
+"""Decides which copies are kept, which are dropped, and which documents share a split.
 
-    CORPUS/clusters/*.parquet      near copies: one row a document of a cluster, the kept one first
-    CORPUS/clusters/_summary.json   how they were found, how many, the largest
+    CORPUS/clusters/*.parquet      near copies: a row for each document of a cluster, the kept first
+    CORPUS/clusters/_summary.json  settings of the search, numbers, the largest clusters
 
-A cluster is a kept document and those dropped as its copies. It is in one file, by the hash of its
-id, which is that of the kept document.
+A cluster is a kept document and the documents dropped as its copies. Its id is the id of the kept
+document. All rows of a cluster are in one file, chosen by a hash of its id.
 """
 
 import io
@@ -38,9 +38,9 @@ SCHEMA = pa.schema([
     ("similarity", pa.float64()),
     ("kept", pa.bool_()),
 ])
-"""cluster: id of the document kept. similarity: exact Jaccard similarity of the shingles to those
-of the document kept. It may be below the threshold with `clustering="component"`, where a chain of
-copies links the two, and with `containment`."""
+"""cluster: id of the kept document. similarity: exact Jaccard similarity of the shingles to those
+of the kept document. It may be below the threshold with `containment`, and with
+`clustering="component"` if only a chain of copies connects the two documents."""
 
 SUMMARY = "_summary.json"  # readers of Parquet folders skip names that begin with _
 LARGEST = 20
@@ -49,10 +49,10 @@ LARGEST = 20
 
 def stars(ranked: list[dict[str, Any]], store: Store, search: Search
           ) -> list[list[tuple[dict[str, Any], float, float]]]:
-    """The documents of a component by the one that is kept of them.
+    """Divides the documents of a component into stars: a kept document and its copies.
 
-    A document is kept unless it is a copy of one that is kept and ranks higher; then it goes to the
-    first of those. With `clustering="component"` only the first is kept.
+    Documents are taken by rank. A document that is a copy of kept documents joins the star of the
+    first of them; any other document is kept. With `clustering="component"` only the first is kept.
 
     Args:
       ranked: rows of the store, sorted by `rank`.
@@ -60,8 +60,8 @@ def stars(ranked: list[dict[str, Any]], store: Store, search: Search
       search: threshold, containment and clustering.
 
     Returns:
-      By kept document, in order of rank: (row, similarity to the one kept, share of it that the one
-      kept holds), the one kept first.
+      Stars by the rank of their kept documents. A star has (row, similarity to the kept document,
+      share of its shingles that the kept document contains) for each document, the kept one first.
     """
     near, threshold = search.minhash, search.threshold
     everything = near.clustering == "component"
@@ -82,11 +82,11 @@ def stars(ranked: list[dict[str, Any]], store: Store, search: Search
 
 
 class KeepOne(beam.DoFn):
-    """File of components -> (shard, (id, decision)) of each document; (shard of the cluster, its
-    rows) to the output `rows`.
+    """File of components -> (shard, (id, decision)) for each document; to the output `rows`: (shard
+    of the cluster, its rows).
 
-    The documents that are kept of one component share a split. Their edges are written to a file
-    for the next search, if there is one.
+    The kept documents of one component share a split. If another search follows, edges between them
+    are written to a file for it.
 
     Args:
       search: for copies.
@@ -131,8 +131,8 @@ class KeepOne(beam.DoFn):
 
 
 class ShareSplit(beam.DoFn):
-    """File of components -> (shard, (id, {"split_key": hash})) of each document: the hash of the
-    text of the one that ranks first."""
+    """File of components -> (shard, (id, {"split_key": hash})) for each document. The hash is that
+    of the text of the component's first document by rank."""
 
     def __init__(self, search: Search):
         self._search = search
@@ -149,7 +149,7 @@ class ShareSplit(beam.DoFn):
 
 
 class WriteClusters(beam.DoFn):
-    """(shard, {"rows": rows of clusters}) -> the report on the file, once it is written."""
+    """(shard, {"rows": rows of clusters}) -> the report on the file, after it is written."""
 
     def __init__(self, paths: StagePaths):
         self._paths = paths
@@ -177,8 +177,8 @@ def _write(paths: StagePaths, path: str, write: Any) -> tuple[int, str]:
 
 
 def hand_on(paths: StagePaths, shard: int) -> Iterator[Report]:
-    """Copies the shard of clusters of an earlier stage, and with the first the summary, to the
-    output of this one; nothing when near copies were not searched for."""
+    """Copies a shard of clusters from an earlier stage to this one; with shard 0 the summary too.
+    Copies nothing if there was no search for near copies."""
     for folder in paths.earlier:
         found = [path_of(folder, shard, paths.shards)]
         if shard == 0:
@@ -193,7 +193,7 @@ def hand_on(paths: StagePaths, shard: int) -> Iterator[Report]:
 
 
 def _largest(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """How many clusters and documents, and the largest of them."""
+    """Numbers of clusters and documents, and the largest clusters."""
     sizes: dict[str, dict[str, Any]] = {}
     for row in rows:
         entry = sizes.setdefault(row["cluster"], {"cluster": row["cluster"], "documents": 0})
@@ -209,12 +209,12 @@ def _order(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_summary(paths: StagePaths, reports: Iterable[Report], found: dict[str, Any]) -> Report:
-    """`clusters/_summary.json` from the reports on the files; returns its report.
+    """Writes `clusters/_summary.json` and returns its report.
 
     Args:
       paths: of the stage.
-      reports: of all files of clusters.
-      found: how they were found.
+      reports: on all files of clusters.
+      found: settings and counts of the search.
     """
     parts = [report["clusters"] for report in reports]
     summary = {

@@ -1,13 +1,15 @@
-"""Similar documents of a corpus, as a Beam pipeline: from texts to edges between nodes.
+"""Finds similar documents of a corpus with a Beam pipeline, which turns texts into edges.
+
+A node is a document; an edge connects two copies (see `buckets`).
 
     shards -> (key, node) by key -> buckets -> by their first node -> units -----------.
                                        `-> nodes by shard -> shards -> store ---------- +-> edges
 
-Keys and nodes are shuffled as packed arrays. The texts are read twice by the workers of their
-shards: once for the keys, once for the shingles of those that share a bucket (`store`).
+Keys and nodes are shuffled as packed arrays. A worker reads the texts of its shard twice: once for
+the keys, and once for the shingles of the documents that share a bucket (`store`).
 
-Keys are the bands of MinHash; with `simhash` also those of SimHash; with `containment` also one
-shingle in 16, as a document that is part of a much longer one shares few bands with it.
+Keys are the bands of MinHash. `simhash` adds the lookup keys of SimHash. `containment` adds one
+shingle in 16, because a document that is part of a much longer one shares few bands with it.
 """
 
 import dataclasses
@@ -35,26 +37,27 @@ _ROWS_A_UNIT = 2**16
 _LEAST_PARTS = 8
 _MINHASH, _SIMHASH, _SHINGLES = range(3)
 _SAMPLED = 16
-"""One shingle in so many is a key of containment (Broder 1997: those that are 0 modulo m)."""
+"""One of this many shingles is a key of containment: those that are 0 modulo it (Broder 1997)."""
 _EXPECTED_SAMPLES = 64
-"""Keys of containment of a document of a thousand shingles: sizes the parts."""
+"""Keys of containment of a document with about 1,000 shingles; used to choose the number of
+parts."""
 MOST_HOLDERS = 200
-"""A shingle of more documents is a set phrase and no key of containment."""
+"""A shingle that more documents contain is a common phrase, so it is not a key of containment."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """What is searched for, and where the working files are.
+    """Settings of a search, and the folder of its working files.
 
     Attributes:
       name: of the working folder.
-      threshold: smallest similarity of a pair.
+      threshold: smallest similarity of copies.
       bands, rows: of the signature.
-      minhash: sizes of shingles, containment, and whether code takes part.
+      minhash: sizes of shingles, containment, and whether code is compared.
       simhash: a second source of candidates, if it is enabled.
-      hot_bucket: buckets of more documents are counted.
+      hot_bucket: buckets with more documents are counted as hot.
       texts: reads the documents.
-      offsets: as `texts.shard_offsets` gives them.
+      offsets: what `texts.shard_offsets` returns.
     """
 
     name: str
@@ -76,26 +79,26 @@ class Search:
         return store.Store(self.folder("store"), self.offsets)
 
     def shingles(self, row: dict[str, Any]) -> np.ndarray:
-        """Of a document; none of code that does not take part."""
+        """Shingles of a document; none if it is code and code is not compared."""
         if row["is_code"] and not self.minhash.code:
             return np.empty(0, np.uint64)
         return shingles(row["text"], self.minhash.word_ngram, self.minhash.character_ngram)
 
     @property
     def keys(self) -> int:
-        """Keys of a document."""
+        """Number of keys of a document."""
         return self.bands + (math.comb(self.simhash.blocks, self.simhash.distance)
                              if self.simhash.enabled else 0) + (
                                  _EXPECTED_SAMPLES if self.minhash.containment else 0)
 
     @property
     def units(self) -> int:
-        """Parts of the buckets."""
+        """Number of units, into which the buckets are divided."""
         return max(_LEAST_PARTS, -(-self.offsets[-1] // _ROWS_A_UNIT))
 
 
 class Keys(beam.DoFn):
-    """Shard number -> ((kind, part), packed entries) of its documents."""
+    """Shard number -> ((kind, part), packed entries) for its documents."""
 
     def __init__(self, search: Search):
         self._search = search
@@ -152,7 +155,8 @@ class Keys(beam.DoFn):
 
     def _by_part(self, kind: int, entries: np.ndarray, keys: int
                  ) -> Iterator[tuple[tuple[int, int], bytes]]:
-        """Parts of a few million entries each."""
+        """Divides entries into parts by key, so that a part of the whole corpus has a few
+        million."""
         parts = max(_LEAST_PARTS, -(-self._search.offsets[-1] * keys // _ENTRIES_A_PART))
         part = (entries["key"] % np.uint64(parts)).astype(np.int64)
         for number, values in buckets.by_part(part, entries):
@@ -160,8 +164,8 @@ class Keys(beam.DoFn):
 
 
 class FindBuckets(beam.DoFn):
-    """((kind, part), packed entries) -> (unit, packed buckets); (shard, packed nodes) to the output
-    `nodes`."""
+    """((kind, part), packed entries) -> (unit, packed buckets); to the output `nodes`: (shard,
+    packed nodes)."""
 
     def __init__(self, search: Search):
         self._search = search
@@ -192,7 +196,7 @@ def _by_shard(nodes: np.ndarray, offsets: tuple[int, ...]) -> Iterator[tuple[int
 
 
 class WriteUnit(beam.DoFn):
-    """(unit, packed buckets) -> path of a file with the different ones."""
+    """(unit, packed buckets) -> path of a file with the distinct buckets."""
 
     def __init__(self, search: Search):
         self._search = search
@@ -206,7 +210,7 @@ class WriteUnit(beam.DoFn):
 
 
 class WriteStore(beam.DoFn):
-    """(shard, packed nodes) -> "", once their shingles are in the store."""
+    """(shard, packed nodes) -> "", after their shingles are written to the store."""
 
     def __init__(self, search: Search):
         self._search = search
@@ -224,7 +228,7 @@ class WriteStore(beam.DoFn):
 
 
 class Verify(beam.DoFn):
-    """Path of a unit -> the same, once its edges and counts are in files of that name."""
+    """Path of a unit -> the same path, after its edges and counts are in files of that name."""
 
     def __init__(self, search: Search):
         self._search = search
@@ -250,16 +254,16 @@ class Verify(beam.DoFn):
 
 
 def _linked(search: Search) -> Iterator[tuple[int, bytes]]:
-    """(shard, packed nodes) of edges that are known before the search."""
+    """(shard, packed nodes) for the nodes of edges that are known before the search."""
     known = [entry.path for entry in files.match(search.folder("edges"), "linked-*")]
     yield from _by_shard(np.unique(read_edges(known)), search.offsets)
 
 
 def find(start: Any, search: Search) -> Any:
-    """The step: edges and counts appear in the working folder.
+    """Adds the search to a pipeline. Its edges and counts are files in the working folder.
 
-    Files `linked-*` that are already in the folder of edges are taken over: the documents that they
-    link are stored too.
+    Edges in files `linked-*`, which an earlier search wrote there, are kept, and the shingles of
+    their documents are stored too.
     """
     found = (search.texts.shard_numbers(start)
              | "Keys" >> beam.ParDo(Keys(search))
@@ -273,7 +277,7 @@ def find(start: Any, search: Search) -> Any:
               | "All nodes" >> beam.Flatten()
               | "Group by shard" >> beam.GroupByKey()
               | "Write store" >> beam.ParDo(WriteStore(search)))
-    # Grouping all under one key waits until every shard is stored.
+    # Grouping everything under one key makes `Verify` wait until every shard is stored.
     return ((units, stored)
             | "Units and stores" >> beam.Flatten()
             | "Path with no key" >> beam.Map(lambda path: (None, path))
@@ -284,7 +288,7 @@ def find(start: Any, search: Search) -> Any:
 
 
 def counts(search: Search) -> dict[str, int]:
-    """Sums over all units; the largest of `largest_bucket`."""
+    """Counts summed over all units; of `largest_bucket` the maximum."""
     total = {"buckets": 0, "largest_bucket": 0, "hot_buckets": 0, "edges": 0}
     for entry in files.match(search.folder("counts"), "*"):
         for key, value in json.loads(files.read_bytes(entry.path)).items():

@@ -1,6 +1,7 @@
-"""Changes to the markup of a page before extraction: what an extractor would lose or join.
+"""Changes the markup of a page before extraction, to keep text that an extractor would lose or
+join.
 
-A function that finds nothing to change returns the page itself, after a search or two.
+A function that finds nothing to change returns the page itself, after one or two fast searches.
 """
 
 import html
@@ -19,20 +20,22 @@ _CLOSES = {
     "p": ("p",), "li": ("li", "p"), "dt": ("dt", "dd", "p"), "dd": ("dt", "dd", "p"),
     "td": ("td", "th", "p"), "th": ("td", "th", "p"), "tr": ("td", "th", "tr", "p"),
     "option": ("option",)}
-"""Elements whose end tag is optional, by the element that ends them. Blocks end a `p`."""
+"""By start tag: the open elements that it closes, because their end tag is optional. The start tag
+of a block closes a `p`."""
 _INLINE = frozenset((
     "a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "em", "font", "i", "kbd", "mark", "q",
     "s", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var"))
-# A comment, an element whose content is not markup, or a tag. An unclosed one reaches to the end.
+# A comment, an element whose content is not markup, or a tag. If it is not closed, it reaches to
+# the end of the page.
 _TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|textarea|title|xmp|iframe|noembed|noframes)\b.*?(?:</\1|\Z)"
     r"|<(/?)([a-z][^\s/>]*)[^>]*+(?:>|\Z)", re.DOTALL | re.IGNORECASE)
 _MAX_PARSED_DEPTH = 10_000  # takes 0.3 s; the parser's time grows with the square of the depth
 
-# Elements that resiliparse does not set apart from what is before them.
+# resiliparse does not separate these elements from the text before them.
 _SET_APART = ("td", "th", "caption", "summary", "legend")
-# A formula in MathML has its presentation, and may have the same as TeX or as content markup. TeX
-# is the best text of the three, presentation the next best.
+# A MathML formula has presentation markup, and may repeat it as TeX or content markup. TeX gives
+# the best text of the three, presentation markup the second best.
 _NOT_TEX = ('semantics:has(> annotation[encoding$="tex" i]) > :not(annotation)',
             'annotation:not([encoding$="tex" i])', "annotation-xml")
 _MIN_LIST_DEPTH, _MAX_LIST_LINKS = 4, 0.6
@@ -43,7 +46,8 @@ _REFERENCE = re.compile(r"&(?:#0*[0-9]{1,7}|#[xX]0*[0-9a-fA-F]{1,6}|[A-Za-z]{1,3
 
 
 def _may_be_deep(page: str, limit: int) -> bool:
-    """False where elements cannot be nested deeper than `limit`; reads no tag, so it is fast."""
+    """False if elements cannot be nested deeper than `limit`. Only counts `<` and `</`, so it is
+    fast."""
     level, step = 0, 4096
     for begin in range(0, len(page), step):
         tags = page.count("<", begin, begin + step)
@@ -69,8 +73,8 @@ def _parsed_depth(page: str) -> int:
 def limit_depth(page: str, limit: int) -> str:
     """The page with elements at most `limit` deep.
 
-    A page that an HTML parser finds deeper is flattened: beyond the limit each tag begins a
-    paragraph, and those of inline elements are removed. No text is lost.
+    A page that an HTML parser finds deeper is flattened: beyond the limit, each tag of a block is
+    replaced by the start of a paragraph, and tags of inline elements are removed. No text is lost.
     """
     if not _may_be_deep(page, limit):
         return page
@@ -109,7 +113,7 @@ def limit_depth(page: str, limit: int) -> str:
 
 
 def duplicate_math(tree: HTMLTree) -> list[str]:
-    """CSS selectors of the elements that repeat a formula of the page."""
+    """CSS selectors for elements that repeat a formula of the page in another notation."""
     document = tree.document
     return [*(_NOT_TEX if len(document.get_elements_by_tag_name("annotation"))
               or len(document.get_elements_by_tag_name("annotation-xml")) else ()),
@@ -117,7 +121,7 @@ def duplicate_math(tree: HTMLTree) -> list[str]:
 
 
 def _ancestors_to_body(node: DOMNode, most: int) -> int | None:
-    """How many elements below the body a node is; None for `most` or more, or outside of it."""
+    """Depth of a node below the body; None if it is `most` or more, or if the node is outside."""
     parent = node.parent
     for depth in range(1, most):
         if parent is None or parent.tag == "body":
@@ -127,8 +131,8 @@ def _ancestors_to_body(node: DOMNode, most: int) -> int | None:
 
 
 def _is_menu(element: DOMNode) -> bool:
-    """Whether a list is clearly one of links, by its first eight. resiliparse leaves out deep lists
-    with 0.2 of their bytes in links, and takes longer to see it."""
+    """Whether a list is clearly a menu, estimated from its first eight links. resiliparse removes
+    deep lists with 0.2 of their bytes in links, but takes longer to decide."""
     links = element.get_elements_by_tag_name("a")
     if len(links) == 0:
         return False
@@ -137,11 +141,11 @@ def _is_menu(element: DOMNode) -> bool:
 
 
 def prepare_for_resiliparse(tree: HTMLTree) -> None:
-    """Changes a page so that resiliparse keeps table cells apart and lists in.
+    """Changes a page so that resiliparse separates table cells and keeps lists.
 
     Cells, captions, summaries and legends get a space before them. The elements `menu` and `dir`
-    become `ul`. resiliparse takes each `ul` less than 4 elements below the body for a menu, and
-    judges deeper ones by their links: shallow ones of few links are wrapped in `div`s.
+    become `ul`. resiliparse treats every `ul` less than 4 elements below the body as a menu, and
+    judges deeper lists by their links. So shallow lists with few links are wrapped in `div`s.
     """
     document = tree.document
     for name in _SET_APART:
@@ -149,7 +153,7 @@ def prepare_for_resiliparse(tree: HTMLTree) -> None:
             element.parent.insert_before(tree.create_text_node(" "), element)
     for element in document.get_elements_by_tag_name("summary"):
         element.append_child(tree.create_text_node(" "))
-    # Empty lists stay as they are: resiliparse indents all text behind an empty `ul`.
+    # Empty lists are not changed: resiliparse indents all text after an empty `ul`.
     for name in ("menu", "dir"):
         for element in document.get_elements_by_tag_name(name):
             if element.first_child is not None:
@@ -168,8 +172,8 @@ def prepare_for_resiliparse(tree: HTMLTree) -> None:
 
 
 def prepare_for_trafilatura(tree: HtmlElement) -> None:
-    """Changes a page so that trafilatura keeps lists and sections in table cells, and text apart
-    that stands beside a block without a space. lxml's tree, not resiliparse's."""
+    """Changes a page so that trafilatura keeps lists and sections in table cells, and does not join
+    a block to text directly beside it. The tree is lxml's, not resiliparse's."""
     for cell in tree.iter("td", "th"):
         for element in cell.iter(*_LOST_IN_CELLS):
             element.tag = "div"
@@ -192,15 +196,16 @@ def prepare_for_trafilatura(tree: HtmlElement) -> None:
 
 
 def _spaced(text: str | None, at_end: bool) -> str | None:
-    """The text, if there is any, with white space at one end."""
+    """The text with white space at one end; an empty text is not changed."""
     if not text or text[-1 if at_end else 0].isspace():
         return text
     return f"{text} " if at_end else f" {text}"
 
 
 def _replace_math(math: HtmlElement) -> None:
-    """Puts the TeX of a formula in its place, as trafilatura writes it, or else its presentation:
-    trafilatura drops formulas without TeX, and has some twice when it finds little text."""
+    """Replaces a formula by its TeX in trafilatura's notation, or by its presentation if it has no
+    TeX. trafilatura drops formulas without TeX, and repeats some formulas on pages with little
+    text."""
     tex = [annotation.text for annotation in math.iter("annotation")
            if (annotation.get("encoding") or "").lower().endswith("tex")] + [math.get("alttext")]
     for annotation in list(math.iter("annotation", "annotation-xml")):
@@ -220,16 +225,17 @@ def _combining_mark(match: re.Match[str]) -> str:
 
 
 def _carries_mark(character: str) -> bool:
-    """Whether a combining mark behind the character stands on it in the text too: not behind the
-    end of a tag or reference, white space, or characters that extractors remove."""
+    """Whether a combining mark after this character still follows it in the extracted text. False
+    for the end of a tag or reference, white space, and characters that extractors remove."""
     return character not in ">;" and character.isprintable() and not character.isspace()
 
 
 def bound_mark_runs(page: str) -> str:
-    """The page in whose text no run of combining marks is longer than 30, whatever markup goes.
+    """Changes a page so that its text has no run of more than 30 combining marks, whichever tags an
+    extractor removes.
 
-    Longer runs are divided by U+034F as in `repairs.stream_safe`, and so are marks that stand on
-    nothing, as in `<b>&#769;</b><b>&#769;</b>`.
+    Longer runs are divided by U+034F as in `repairs.stream_safe`. Marks without a base character,
+    as in `<b>&#769;</b><b>&#769;</b>`, get a U+034F too.
     """
     if "&" in page:
         page = _REFERENCE.sub(_combining_mark, page)

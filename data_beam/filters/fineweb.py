@@ -1,11 +1,13 @@
 """FineWeb's own filter.
 
-Sources: datatrove 0.10 (`FineWebQualityFilter`), with which FineWeb was made; the paper, Penedo et
-al. 2024 (arXiv 2406.17557, section 3.6), which has other numbers (`preset`); for Chinese
-FineWeb-2's `cmn_Hani.yml` and its pipeline.
+Sources:
 
-Lines without a visible character do not count. Terminal punctuation is that of any script; in
-Chinese also a closing quote, … and ；, which FineWeb-2 does not count as an end.
+- datatrove 0.10 (`FineWebQualityFilter`), which made FineWeb;
+- the paper, Penedo et al. 2024 (arXiv 2406.17557, section 3.6), which has other thresholds
+(`preset`); - for Chinese, `cmn_Hani.yml` and the pipeline of FineWeb-2.
+
+Lines without a visible character are not counted. Terminal punctuation of every script counts as
+the end of a line. In Chinese a closing quote, … and ； count too, unlike in FineWeb-2.
 
 FineWeb runs it after `c4` with `require_end_mark=False`; FineWeb-2 does not use `c4`.
 """
@@ -34,13 +36,13 @@ class FineWebThresholds:
     """Thresholds of FineWeb's own filter for one language."""
 
     min_end_mark_lines: float | None = share(
-        0.12, "share of lines that end with terminal punctuation, at least")
+        0.12, "smallest share of lines that end with terminal punctuation")
     short_line_length: int = setting(30, "lines up to this many characters are short", minimum=1)
-    max_short_lines: float | None = share(0.67, "share of short lines")
+    max_short_lines: float | None = share(0.67, "largest share of short lines")
     max_duplicate_line_characters: float | None = share(
-        0.01, "share of characters, line feeds not counted, in lines seen before")
+        0.01, "largest share of characters, without line feeds, in lines seen before")
     max_newlines_per_word: float | None = share(
-        0.3, "line feeds per word or punctuation mark")
+        0.3, "largest number of line feeds per word or punctuation mark")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,13 +50,13 @@ class FineWebConfig:
     """FineWeb's own filter (Penedo et al. 2024; Chinese as in FineWeb-2)."""
 
     preset: str = setting(
-        "datatrove", "thresholds for English: datatrove (section en) or the paper (section paper: "
-        "what is at a threshold is dropped too, and a line of short_line_length is not short)",
+        "datatrove", "thresholds for English: datatrove (section en) or the paper (section paper; "
+        "a text exactly at a threshold is dropped, a line of short_line_length is not short)",
         choices=("datatrove", "paper"))
-    en: FineWebThresholds = setting(FineWebThresholds(), "English, as datatrove has it")
+    en: FineWebThresholds = setting(FineWebThresholds(), "English, as in datatrove")
     paper: FineWebThresholds = setting(FineWebThresholds(
         max_duplicate_line_characters=0.1, max_newlines_per_word=None),
-        "English, as the paper has it")
+        "English, as in the paper")
     zh: FineWebThresholds = setting(FineWebThresholds(
         min_end_mark_lines=0.106, max_short_lines=None, max_duplicate_line_characters=0.1,
         max_newlines_per_word=0.178), "Chinese")
@@ -67,7 +69,8 @@ class FineWebConfig:
 
 
 class FineWebFilter(TextFilter):
-    """Drops lists and menus: few lines that end with a mark, short lines, many line feeds."""
+    """Drops lists and menus: few lines end with punctuation, lines are short, line feeds are
+    many."""
 
     name = "fineweb"
     settings = FineWebConfig

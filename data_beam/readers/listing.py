@@ -3,9 +3,12 @@
 import dataclasses
 import fnmatch
 import hashlib
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from apache_beam.io.filesystem import FileSystem
 
 from data_beam.base import files
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
@@ -19,19 +22,16 @@ class File:
     Attributes:
       source: name of the source.
       input: index in the source's list of inputs.
-      location: path to open it by; bytes of its name that are not UTF-8 are surrogates, as in
+      location: path to open it by. Bytes of its name that are not UTF-8 are surrogates, as in
         Python.
-      path: relative to the input's root, with / and the input's prefix: what the corpus records.
-        Bytes that are not UTF-8 are written as `\\xff`.
+      path: relative to the input's root, with / as separator and after the input's prefix. The
+        corpus records this path. Bytes that are not UTF-8 are written as `\\xff`.
     """
 
     source: str
     input: int
     location: str
-    """To open it by; bytes of its name that are no UTF-8 are surrogates, as Python has them."""
     path: str
-    """Relative to the input's root, with / and the input's prefix: what the corpus records. Bytes
-    that are no UTF-8 are written as `\\xff`."""
     size: int
     modified: float
 
@@ -198,6 +198,37 @@ def list_files(recipe: RecipeConfig, tell: Callable[[str], None] | None = None) 
         for note in _notes(recipe, seen):
             tell(note)
     return result
+
+
+def refuse_output_among_inputs(recipe: RecipeConfig, output: str, names: Iterable[str]) -> None:
+    """Checks that no input reads what the command writes; else a second run would read the corpus.
+
+    Args:
+      recipe: checked recipe.
+      output: folder of the corpus.
+      names: of files that the command writes below it.
+
+    Raises:
+      ConfigError: an input matches one of them.
+    """
+    if not files.is_local(output):
+        return
+    output = os.path.realpath(output)
+    for source in recipe.sources:
+        for index, config in enumerate(source.inputs):
+            if not files.is_local(config.root):
+                continue
+            below = os.path.relpath(output, os.path.realpath(config.root))
+            if below == ".." or below.startswith("../"):
+                continue
+            wanted = re.compile(FileSystem.translate_pattern(config.pattern))
+            for name in names:
+                path = os.path.normpath(f"{below}/{name}")
+                if wanted.match(path) and not _is_excluded(config, _readable(path)):
+                    raise ConfigError(
+                        f"--output: {output} lies in {config.root}, and input {index} of source "
+                        f"{source.name!r} would read the corpus as its own ({path}); choose a "
+                        "folder outside of the inputs")
 
 
 def fingerprint(listed: Sequence[File]) -> str:

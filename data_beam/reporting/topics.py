@@ -18,6 +18,7 @@ import dataclasses
 import math
 import re
 import unicodedata
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -113,6 +114,7 @@ def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
         return []
     # Importing scikit-learn takes more than a second, and only the report needs it.
     from sklearn.decomposition import NMF
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     documents = [segment(text, language) for text in texts]
@@ -132,7 +134,10 @@ def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
     vectorizer.idf_ = vectorizer.idf_ - 1  # log(n / df): scikit-learn's + 1 lets "and" name topics
     number_of_topics: Any = max(2, min(TOPICS, len(texts) // _DOCUMENTS_PER_TOPIC))
     model = NMF(number_of_topics, init="nndsvda", max_iter=_ITERATIONS, random_state=0)
-    weights = model.fit_transform(vectorizer.transform(documents))
+    with warnings.catch_warnings():
+        # Topics of texts without subjects converge slowly; the user can do nothing about it.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        weights = model.fit_transform(vectorizer.transform(documents))
     strongest = np.where(weights.max(1) > 0, weights.argmax(1), -1)
     found = []
     for number, row in enumerate(model.components_):

@@ -15,7 +15,7 @@ from data_beam.base.stage_context import KINDS
 from data_beam.config import RecipeConfig
 from data_beam.extract.document import process
 from data_beam.filters.chain import judge, make_filters, make_filters_for_augmented
-from data_beam.readers.listing import File, list_files
+from data_beam.readers.listing import File, list_files, refuse_output_among_inputs
 from data_beam.readers.read_file import read_file
 from data_beam.sinks import output_folder
 from data_beam.stages import augmentation, corpus_manifest, stage_manifest
@@ -29,6 +29,9 @@ _SHARDS = "|".join([*(rf"{kind}/{kind}-\d{{5,}}-of-\d{{5,}}\.{suffix}"
 OWN_FILES = re.compile(
     rf"(?:stages/\w+/)?(?:{_SHARDS})|stages/\w+/manifest\.json|report\.(?:html|json)")
 """What the command writes below its output, except the manifest."""
+_WRITTEN = (*(f"{kind}/{kind}-00000-of-00001.{suffix}" for kind, suffix in KINDS.items()),
+            "report.html", "report.json", corpus_manifest.NAME)
+"""One name of each kind of file that the command writes below its output."""
 PREVIEWED = 200
 """Documents that a dry run judges, the same number from each source."""
 _PER_FILE = 20
@@ -76,6 +79,7 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manif
     notes: list[str] = []
     listing = list_files(recipe, notes.append)
     output_folder.check_is_folder(output)
+    refuse_output_among_inputs(recipe, output, _WRITTEN)
     identity = corpus_manifest.identity(recipe, listing)
     existing = output_folder.finished(
         output, corpus_manifest.NAME, lambda path: json_files.read(path, corpus_manifest.SHAPE),

@@ -149,6 +149,11 @@ def resolve_config(
 ) -> schema.T:
     """The checked dataclass of a config file with command-line overrides applied."""
     config = load_config_file(file)
+    fields = [field.name for field in dataclasses.fields(kind)]  # pyright: ignore
+    if len(config) and not set(config) & set(fields):
+        raise ConfigError(f"--config: {file!r} is a configuration of another command: its sections "
+                          f"are {', '.join(sorted(config))}; this command reads "
+                          f"{', '.join(sorted(fields))}")
     for name, text in overrides:
         schema.override(config, kind, name, text)
     return schema.from_config_dict(kind, config)

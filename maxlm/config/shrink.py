@@ -5,9 +5,12 @@ import dataclasses
 from maxlm.config.schema import ConfigError
 from maxlm.config.trainer import Config
 
+_VOCAB_SIZE = 8192
+"""As `data_beam.train_tokenizer` makes by default, so that the run can read its tokens."""
+
 
 def shrink(config: Config) -> Config:
-    """The same run, small enough for any machine: about 0.1 million parameters and 4 steps.
+    """The same run, small enough for any machine: about a million parameters and 4 steps.
 
     Kept: grouped or full attention, tied or separate head, remat and scanning, packing, dtypes,
     optimizer, schedule, and which mesh axes are used. Reduced: widths, depth, rows, tokens and
@@ -20,8 +23,8 @@ def shrink(config: Config) -> Config:
         config,
         run=dataclasses.replace(config.run, steps=4, accumulation_steps=accumulation),
         model=dataclasses.replace(
-            config.model, vocab_size=min(config.model.vocab_size, 512), num_layers=2, embed_dim=64,
-            num_heads=4, num_kv_heads=2 if grouped else 4, head_dim=16, mlp_dim=128,
+            config.model, vocab_size=min(config.model.vocab_size, _VOCAB_SIZE), num_layers=2,
+            embed_dim=64, num_heads=4, num_kv_heads=2 if grouped else 4, head_dim=16, mlp_dim=128,
             loss_chunk=min(config.model.loss_chunk, 128)),
         data=dataclasses.replace(config.data, sequence_length=64, batch_size=8 * accumulation),
         schedule=dataclasses.replace(

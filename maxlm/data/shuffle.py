@@ -1,7 +1,7 @@
 """A permutation of [0, size), selected by a 64-bit key: the order of a source's rows in an epoch.
 
-Small permutations are shuffled tables, one for each size and key. Larger ones are computed for each
-element without a table, so any row of any epoch takes the same time.
+Small sizes use a shuffled table for each size and key. For larger sizes each element is computed
+without a table, so that any row of any epoch is found directly.
 """
 
 import functools
@@ -11,9 +11,9 @@ import numpy as np
 
 _ROUNDS = 6
 _GOLDEN = 0x9E3779B97F4A7C15
-# Sizes below this are shuffled. A Feistel network of few bits has too few different rounds to be
-# uniform: over 4,000 keys the permutations of 5 rows gave a chi-square of 71 to 97 at 16 degrees of
-# freedom (0.1 % point 39).
+# Sizes below this use a shuffled table. A Feistel network of so few bits has too few different
+# rounds to give uniform permutations: for size 5, a test with 4,000 keys gave a chi-square of 71 to
+# 97 at 16 degrees of freedom (the 0.1 % critical value is 39).
 SHUFFLED_BELOW = 512
 
 
@@ -31,7 +31,7 @@ def _mix(value: np.ndarray) -> np.ndarray:
 
 
 def permute(index: np.ndarray, size: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """Applies the permutation of [0, size) that `key` selects to `index`.
+    """The image of `index` under the permutation of [0, size) that `key` selects.
 
     Args:
       index: [n] int64, each in [0, size).
@@ -53,8 +53,9 @@ def permute(index: np.ndarray, size: np.ndarray, key: np.ndarray) -> np.ndarray:
 def _shuffled(size: int, key: int) -> tuple[int, ...]:
     """Fisher-Yates (Durstenfeld 1964) with the numbers of SplitMix64 seeded by the key.
 
-    Element i is exchanged with the element at the i-th number modulo i + 1; the modulo biases a
-    position by less than 2^-54. NumPy's shuffle may change between versions of NumPy (NEP 19).
+    Element i is exchanged with the element at the i-th number modulo i + 1; the bias of the modulo
+    is below 2^-54. NumPy's own shuffle is not used, because its results may change with the version
+    of NumPy (NEP 19).
     """
     numbers = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(_GOLDEN) + np.uint64(key)
     places = _mix(numbers) % np.arange(1, size + 1, dtype=np.uint64)
@@ -65,12 +66,12 @@ def _shuffled(size: int, key: int) -> tuple[int, ...]:
 
 
 def _feistel(index: np.ndarray, size: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """A Feistel network on the smallest power of two that is at least `size`, repeated until the
-    result is in [0, size) (cycle walking; Black and Rogaway, CT-RSA 2002). This takes fewer than
-    two applications on average, because the domain is less than twice the size. Shapes and dtypes
-    are those of `permute`."""
+    """A Feistel network on the smallest power of two that is at least `size`, applied until the
+    result is inside [0, size) (cycle walking; Black and Rogaway, CT-RSA 2002). It is applied fewer
+    than two times on average, because the domain is less than twice the size. Shapes and dtypes are
+    those of `permute`."""
     bits = np.maximum(2, np.ceil(np.log2(np.maximum(size, 2))).astype(np.uint64))
-    # log2 is inexact near powers of two beyond 2^48: make sure the domain holds the size.
+    # log2 is inexact near powers of two beyond 2^48: add a bit if the domain is too small.
     bits = bits + ((np.uint64(1) << bits) < size.astype(np.uint64))
     low = bits // np.uint64(2)
     high = bits - low

@@ -1,4 +1,4 @@
-"""The train step and the evaluation step, as training and tests compile them.
+"""The train step and the evaluation step, and how they are compiled.
 
 Shapes: B rows of the global batch, T tokens of a row, A microbatches.
 """
@@ -25,8 +25,8 @@ Metrics = dict[str, jax.Array]
 def split_microbatches(batch: Batch, count: int) -> Batch:
     """[B, ...] -> [A, B/A, ...] with row i in microbatch i mod A.
 
-    With every A-th row in a microbatch, each row stays on its device; consecutive blocks would
-    move rows between devices.
+    Taking every A-th row keeps each row on its device; cutting the batch into consecutive blocks
+    would move rows between devices.
     """
     return {
         name: jnp.swapaxes(rows.reshape(rows.shape[0] // count, count, *rows.shape[1:]), 0, 1)
@@ -39,8 +39,9 @@ def loss_and_gradients(
 ) -> tuple[jax.Array, jax.Array, Any]:
     """Loss summed over trained tokens, their count, and the gradient of that sum.
 
-    Microbatches are summed in float32 before the division, so the result does not depend on their
-    number or on how the trained tokens are spread over them.
+    The sums of the microbatches are added in float32 before the division by the number of tokens.
+    So a token has the same weight whatever the number of microbatches, and however unevenly the
+    trained tokens are distributed over them.
 
     Returns:
       loss sum (float32), trained tokens (float32), gradients (float32, like params).
@@ -68,9 +69,9 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
     """One optimizer step.
 
     Args:
-      config: a static argument.
+      config: static.
       state: donated by `compile_train_step`.
-      batch: the whole global batch as `maxlm.data.plan.Plan.rows` returns it: arrays [B, T].
+      batch: the whole global batch, as `maxlm.data.plan.Plan.rows` returns it: arrays [B, T].
 
     Returns:
       The next state, and float32 scalars: loss (mean over trained tokens, nats), grad_norm (before
@@ -95,11 +96,12 @@ def train_step(config: Config, state: TrainState, batch: Batch) -> tuple[TrainSt
 
 
 def eval_step(config: Config, params: Any, batch: Batch) -> Metrics:
-    """Evaluates a batch by row; arrays [B], replicated: nats (float32, sum of the row's losses),
-    tokens (float32, number of scored tokens), source and bytes (int32, as given).
+    """Values for each row of a batch, arrays [B], replicated on every device: nats (float32, the
+    sum of the row's losses), tokens (float32, number of scored tokens), source and bytes (int32,
+    from the batch).
 
-    The host sums the rows in a fixed order, so the result does not depend on the mesh or on the
-    number of processes.
+    The host sums the rows in a fixed order, so the result does not depend on the mesh or the number
+    of processes.
     """
     return {"nats": transformer.loss_per_row(params, batch, config.model, config.precision),
             "tokens": batch["weights"].sum(axis=1),

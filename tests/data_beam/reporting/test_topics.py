@@ -88,6 +88,13 @@ def test_words_of_one_subject_cohere_and_words_of_two_do_not():
         assert pure > 0 > mixed
 
 
+def test_slow_convergence_is_not_the_users_problem(recwarn):
+    rng = random.Random(0)
+    words = ["".join(rng.choices("bcdfghjklmnp", k=5)) for _ in range(150)]
+    find_topics([" ".join(rng.choices(words, k=200)) for _ in range(500)], "en")
+    assert not recwarn.list
+
+
 def test_little_text_has_no_topics():
     assert find_topics(["river boat " * 20] * 39, "en") == []
     assert find_topics([""] * 60, "en") == []

@@ -63,6 +63,18 @@ def test_inputs_that_are_not_there_and_a_stage_that_needs_another(root):
     assert "no file matches" in refuse_both(root, recipe_of(root), root / "out")
 
 
+def test_an_output_that_an_input_would_read(root):
+    assert "would read the corpus as its own (out/documents/" in refuse_both(
+        root, recipe_of(root), root / "raw" / "out")
+    (root / "link").symlink_to(root / "raw")
+    refuse_both(root, recipe_of(root), root / "link")
+    # A pattern that matches no file of a corpus may have the output in its folder.
+    for pattern, exclude in (("*.txt", ()), ("**", ("out/*",))):
+        recipe = RecipeConfig(sources=(SourceConfig("s", "d", "CC0-1.0", (
+            InputConfig(str(root / "raw"), pattern, "text", exclude=exclude),)),))
+        start.check(recipe, str(root / "raw" / "out"))
+
+
 def test_the_corpus_of_another_recipe(root, capsys):
     recipe, output = recipe_of(root), root / "out"
     prepare.prepare(recipe, str(output), beam_options.pipeline_options([]))

@@ -234,6 +234,13 @@ run_command(main)
 """
 
 
+def test_a_config_of_another_command_is_named_as_such(tmp_path):
+    recipe = write(tmp_path, "import ml_collections\ndef get_config():\n"
+                   "    return ml_collections.ConfigDict({'sources': (), 'split': {}})\n")
+    with pytest.raises(ConfigError, match="of another command: its sections are sources, split;"):
+        resolve_config(Config, recipe, [])
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "error"),
     [

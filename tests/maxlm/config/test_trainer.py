@@ -151,6 +151,7 @@ def test_shrinking_keeps_the_kind_of_run():
                             "optimizer": ("beta2", "clip_norm")}.items():
         for field in fields:
             assert getattr(getattr(small, section), field) == getattr(getattr(big, section), field)
+    assert small.model.vocab_size == 8192  # reads the tokens of data_beam.train_tokenizer's default
     assert small.parallel.sizes(8) == ParallelConfig(data=1, fsdp=4, tensor=2).sizes(8)
     assert small.run.accumulation_steps == 2 and small.run.steps <= 4
     assert variant(big, "") is big and variant(big, "tiny") == small
