@@ -9,15 +9,13 @@ import unicodedata
 from collections.abc import Callable
 
 from data_beam.base.characters import HAN
+from data_beam.clean.language import HANGUL, KANA
 from data_beam.clean.repairs import clean_prose
+from data_beam.config.checks import CHINESE
 from data_beam.config.clean import CleanConfig
 
-_CHINESE = ("zh", "yue", "wuu")
-"""Codes of lid.176 for languages that are written in Han characters alone."""
 _HAN = re.compile(f"[{HAN}]")
-# Without the middle dot and the length mark, which Chinese texts have too.
-_KANA_OR_HANGUL = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d"
-                             "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
+_KANA_OR_HANGUL = re.compile(f"{KANA.pattern}|{HANGUL.pattern}")
 _MAX_FOREIGN = 0.05
 """Kana and hangul as a share of them and Han: a Chinese text may quote some, and a Japanese or
 Korean one has more even where most words are in Han characters (図書館で勉強 has a sixth)."""
@@ -68,7 +66,7 @@ def clean(text: str, config: CleanConfig, language: str = "") -> tuple[str, tupl
 
 def _is_chinese(text: str, language: str) -> bool:
     if language:
-        return language in _CHINESE
+        return language in CHINESE
     foreign = len(_KANA_OR_HANGUL.findall(text))
     return not foreign or foreign <= _MAX_FOREIGN * (foreign + len(_HAN.findall(text)))
 
@@ -143,9 +141,5 @@ def display_width(line: str) -> int:
     """Columns of a line in a fixed-width font: wide characters count two, combining marks none."""
     if line.isascii():
         return len(line)
-    columns = 0
-    for character in line:
-        if unicodedata.combining(character):
-            continue
-        columns += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-    return columns
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1
+               for character in line if not unicodedata.combining(character))

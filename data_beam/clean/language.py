@@ -8,23 +8,22 @@ from data_beam.base.characters import HAN, fold_width
 from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
 from data_beam.config import LanguageConfig
+from data_beam.config.checks import CHINESE
 
 UNDETERMINED = "und"
 """ISO 639 code of a text without letters, or of which the language is not clear enough."""
 
 _HAN = re.compile(f"[\u3005\u3007{HAN}]")
 # Without the middle dot and the length mark: Chinese texts have them too (列奥纳多・达・芬奇).
-_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d]")
-_HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
-_EAST = re.compile("|".join(pattern.pattern for pattern in (_HAN, _KANA, _HANGUL)))
-_CHINESE = ("zh", "yue", "wuu")
-"""Languages of lid.176 that are written in Han characters alone."""
+KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d]")
+HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
+_EAST = re.compile("|".join(pattern.pattern for pattern in (_HAN, KANA, HANGUL)))
 _LATIN = ("A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u03ff"
           "\u1e00-\u1fff\uff21-\uff3a\uff41-\uff5a")
 """Latin and Greek letters, as in units and abbreviations, and the marks on them."""
 _RUN = re.compile(f"[{_LATIN}]++(?:['’ -]++[{_LATIN}]++)*+")
 _UNIT = re.compile(f"(?<=[0-9]) ?[{_LATIN}]{{1,4}}(?![{_LATIN}])")
-_ALL_EAST = "".join(pattern.pattern[1:-1] for pattern in (_HAN, _KANA, _HANGUL))
+_ALL_EAST = "".join(pattern.pattern[1:-1] for pattern in (_HAN, KANA, HANGUL))
 _OTHER = re.compile(f"[^\\W\\d_{_LATIN}{_ALL_EAST}]")
 _NOT_EAST = re.compile(f"[^{_ALL_EAST}ー，。、；：？！]+")
 # Digits, ASCII punctuation except the apostrophe (which is part of words), and whitespace. They do
@@ -56,7 +55,7 @@ def main_script(text: str) -> str:
         return text
     counted = _UNIT.sub(" ", text)
     east = _HAN_WEIGHT * len(_HAN.findall(counted)) + _SYLLABLE_WEIGHT * (
-        len(_KANA.findall(counted)) + len(_HANGUL.findall(counted)))
+        len(KANA.findall(counted)) + len(HANGUL.findall(counted)))
     others = len(_OTHER.findall(counted))
     for run in _RUN.findall(counted):
         words = run.split()
@@ -109,13 +108,13 @@ def _among_the_possible(scores: dict[str, float], text: str) -> dict[str, float]
     Every Japanese document has kana, and every Korean one hangul. fastText takes many terse Chinese
     texts for Japanese (床前明月光, 本品为白色结晶性粉末); without kana that counts as Chinese.
     """
-    possible = {code: scores.get(code, 0.0) for code in _CHINESE}
+    possible = {code: scores.get(code, 0.0) for code in CHINESE}
     japanese = scores.get("ja", 0.0)
-    if _KANA.search(text):
+    if KANA.search(text):
         possible["ja"] = japanese
     else:
         possible["zh"] += japanese
-    if _HANGUL.search(text):
+    if HANGUL.search(text):
         possible["ko"] = scores.get("ko", 0.0)
     total = sum(possible.values())
     if total == 0:
@@ -148,7 +147,7 @@ def cld2_share(text: str, language: str) -> float | None:
     known = [(code.lower(), percent) for _, code, percent, _ in found if code != "un"]
     if not known:
         return None
-    family = _FAMILY if _KANA.search(text) else {**_FAMILY, "ja": "zh"}
+    family = _FAMILY if KANA.search(text) else {**_FAMILY, "ja": "zh"}
     wanted = family.get(language, language)
     return sum(percent for code, percent in known if family.get(code, code) == wanted) / 100
 

@@ -7,6 +7,7 @@ A cluster is a kept document and those dropped as its copies. It is in one file,
 id, which is that of the kept document.
 """
 
+import collections
 import io
 import json
 from collections.abc import Iterable, Iterator
@@ -186,22 +187,19 @@ def hand_on(paths: StagePaths, shard: int) -> Iterator[Report]:
         for path in filter(FileSystems.exists, found):
             data = files.read_bytes(path)
             target = FileSystems.join(paths.output, "clusters", path.rpartition("/")[2])
-            size, digest = _write(paths, target, lambda handle, data=data: handle.write(data))
+            size, digest = _write(paths, target, data)
             rows = 1 if target.endswith(".json") else pyarrow.parquet.read_metadata(
                 io.BytesIO(data)).num_rows
             yield file_report(paths, target, size, digest, rows)
 
 
-def _largest(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def _largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """How many clusters and documents, and the largest of them."""
-    sizes: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        entry = sizes.setdefault(row["cluster"], {"cluster": row["cluster"], "documents": 0})
-        entry["documents"] += 1
-        if row["kept"]:
-            entry.update({name: row[name] for name in ("source", "path", "record")})
-    return {"clusters": len(sizes), "documents": sum(e["documents"] for e in sizes.values()),
-            "largest": _order(sizes.values())}
+    sizes = collections.Counter(row["cluster"] for row in rows)
+    entries = [{"cluster": row["cluster"], "documents": sizes[row["cluster"]],
+                **{name: row[name] for name in ("source", "path", "record")}}
+               for row in rows if row["kept"]]
+    return {"clusters": len(sizes), "documents": len(rows), "largest": _order(entries)}
 
 
 def _order(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -209,13 +207,8 @@ def _order(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_summary(paths: StagePaths, reports: Iterable[Report], found: dict[str, Any]) -> Report:
-    """`clusters/_summary.json` from the reports on the files; returns its report.
-
-    Args:
-      paths: of the stage.
-      reports: of all files of clusters.
-      found: how they were found.
-    """
+    """`clusters/_summary.json` from the reports on all files of clusters, and how they were found;
+    returns its report."""
     parts = [report["clusters"] for report in reports]
     summary = {
         **found, "clusters": sum(part["clusters"] for part in parts),
@@ -223,5 +216,5 @@ def write_summary(paths: StagePaths, reports: Iterable[Report], found: dict[str,
         "largest": _order(entry for part in parts for entry in part["largest"])}
     data = (json.dumps(summary, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
     path = FileSystems.join(paths.output, "clusters", SUMMARY)
-    size, digest = _write(paths, path, lambda handle: handle.write(data))
+    size, digest = _write(paths, path, data)
     return file_report(paths, path, size, digest, 1)

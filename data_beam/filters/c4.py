@@ -22,6 +22,7 @@ those of rjieba without punctuation, and policy phrases are Chinese ones.
 """
 
 import dataclasses
+import itertools
 import re
 import string
 from collections.abc import Sequence
@@ -191,7 +192,5 @@ class C4Filter(TextFilter):
 
 def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """The text without these parts, which come in order."""
-    if not spans:
-        return text
-    edges = [0, *(edge for span in spans for edge in span), len(text)]
+    edges = [0, *itertools.chain.from_iterable(spans), len(text)]
     return "".join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))

@@ -6,7 +6,7 @@ imports.
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from data_beam.base.characters import fold_case, fold_width
@@ -20,6 +20,7 @@ from maxlm.config.schema import setting
 
 Failure = tuple[str, str]
 """The reason to drop a document, and what was measured."""
+Failures = Iterator[Failure | None]
 _EXCERPT = 80
 
 
@@ -118,7 +119,7 @@ class TextFilter(Filter):
         """Thresholds by language."""
         return {"en": self._config.en, "zh": self._config.zh}
 
-    def failures(self, view: View, limits: Any) -> Iterable[Failure | None]:
+    def failures(self, view: View, limits: Any) -> Failures:
         """Compares a text with each threshold in turn; the first failure is why it is dropped.
 
         A subclass defines this, or `judge` if it changes documents.
@@ -147,29 +148,21 @@ class TextFilter(Filter):
         return Dropped(document.origin, self.name, *outcome)
 
 
-def above(reason: str, value: float, limit: float | None, sample: str | None = None
-          ) -> Failure | None:
-    """A failure if a value is above a limit that is on.
-
-    Args:
-      reason: to drop the document.
-      value, limit: written to the detail.
-      sample: a part of the text to quote.
-    """
-    if limit is None or value <= limit:
-        return None
-    return failure(reason, value, limit, sample)
-
-
-def below(reason: str, value: float, limit: float | None) -> Failure | None:
-    """A failure if a value is below a limit that is on; see `above`."""
-    return None if limit is None or value >= limit else failure(reason, value, limit)
-
-
 def failure(reason: str, value: float, limit: float, sample: str | None = None) -> Failure:
     """`0.3125, limit 0.3 'a part of the text'` with its reason."""
     quoted = "" if sample is None else f" {excerpt(sample)}"
     return reason, f"{value:.4g}, limit {limit:g}{quoted}"
+
+
+def above(reason: str, value: float, limit: float | None, sample: str | None = None
+          ) -> Failure | None:
+    """The failure of a value above a limit that is on."""
+    return None if limit is None or value <= limit else failure(reason, value, limit, sample)
+
+
+def below(reason: str, value: float, limit: float | None) -> Failure | None:
+    """The failure of a value below a limit that is on."""
+    return None if limit is None or value >= limit else failure(reason, value, limit)
 
 
 def excerpt(text: str) -> str:
