@@ -15,16 +15,18 @@ NOTES = [
     ("zh", "患者BP 120/80mmHg, HR 78bpm, ECG示ST段抬高, 给予aspirin 300mg po。"),
     ("zh", "T 38.6℃，WBC 15.2×10^9/L，NEUT% 89%，CRP 120mg/L，PCT 2.3ng/ml。痰培养：Klebsiella "
            "pneumoniae (ESBL+)。改用meropenem 1g q8h ivgtt。"),
-    ("zh", "我昨天跟team开了个meeting，PPT的deadline改到next Friday了，你那个report记得upload到drive。"),
-    ("zh", "安装完成后运行 pip install torch，然后执行 python train.py --config config.yaml，检查 CUDA "
-           "是否可用。"),
-    ("en", "Patient admitted with chest pain for 3 h. BP 150/95 mmHg, HR 102 bpm, ECG: ST elevation "
-           "in V1-V4. Given aspirin 300 mg po and ticagrelor 180 mg. Contact: 王芳 (wife)."),
+    ("zh", "我昨天跟team开了个meeting，PPT的deadline改到next Friday了，你那个report记得"
+           "upload到drive。"),
+    ("zh", "安装完成后运行 pip install torch，然后执行 python train.py --config config.yaml，检查 "
+           "CUDA 是否可用。"),
+    ("en", "Patient admitted with chest pain for 3 h. BP 150/95 mmHg, HR 102 bpm, ECG: ST "
+           "elevation in V1-V4. Given aspirin 300 mg po and ticagrelor 180 mg. Contact: 王芳 "
+           "(wife)."),
     ("en", "Please send the invoice to 上海明德医疗科技有限公司 before Friday, and ask Mr. 陈 to "
            "confirm the delivery address."),
     ("ja", "明日のmeetingはZoomでやります。slideはGoogle Driveにuploadしておいてください。"),
-    ("ko", "환자는 58세 남성으로 chest pain 3시간 지속되어 내원. BP 150/95mmHg, HR 102bpm, ECG에서 V1-V4 "
-           "ST elevation 확인, STEMI 진단하에 aspirin 300mg 투여 후 PCI 시행함."),
+    ("ko", "환자는 58세 남성으로 chest pain 3시간 지속되어 내원. BP 150/95mmHg, HR 102bpm, ECG에서 "
+           "V1-V4 ST elevation 확인, STEMI 진단하에 aspirin 300mg 투여 후 PCI 시행함."),
 ]
 
 
