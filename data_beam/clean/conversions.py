@@ -41,13 +41,8 @@ def clean(text: str, config: CleanConfig, language: str = "") -> tuple[str, tupl
     """Clean prose, and the names of what changed it, in order.
 
     First the repairs of `clean_prose`, then what the recipe asks for: `fold_width`, the script
-    (`opencc:t2s`), `rejoined_lines`.
-
-    Args:
-      text: as extracted.
-      config: what to repair and to convert.
-      language: code of the document's language, "" if it is not known. Scripts are converted in
-        Chinese documents only.
+    (`opencc:t2s`), `rejoined_lines`. Scripts are converted in Chinese documents only; `language` is
+    the code of the document's language, "" if it is not known.
     """
     text, changed = clean_prose(text, config.fix_mojibake, config.normalization)
     names = list(changed)

@@ -9,6 +9,7 @@ text and not chance (docs/decontamination.md has the numbers).
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -144,14 +145,11 @@ class DecontaminateFilter(Filter):
             yield found
 
     def _count(self, items_by_set: dict[str, int]) -> None:
-        searched: dict[str, set[int]] = {}
-        texts: dict[str, int] = {}
-        for text in self._texts:
-            for name, item in text.owners:
-                searched.setdefault(name, set()).add(item)
-                texts[name] = texts.get(name, 0) + 1
+        owners = [owner for text in self._texts for owner in text.owners]
+        texts = Counter(name for name, _ in owners)
+        searched = Counter(name for name, _ in set(owners))
         for number, (name, items) in enumerate(items_by_set.items()):
-            found = len(searched.get(name, ()))
+            found = searched[name]
             if not found:
                 raise ConfigError(
                     f"config.decontaminate.sets[{number}]: none of the {items} items of "

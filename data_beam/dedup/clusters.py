@@ -57,8 +57,6 @@ def stars(ranked: list[dict[str, Any]], store: Store, search: Search
 
     Args:
       ranked: rows of the store, sorted by `rank`.
-      store: has their shingles.
-      search: threshold, containment and clustering.
 
     Returns:
       By kept document, in order of rank: (row, similarity to the one kept, share of it that the one
@@ -87,11 +85,7 @@ class KeepOne(beam.DoFn):
     rows) to the output `rows`.
 
     The documents that are kept of one component share a split. Their edges are written to a file
-    for the next search, if there is one.
-
-    Args:
-      search: for copies.
-      after: for documents that must share a split.
+    for `after`, the search for documents that must share a split, if there is one.
     """
 
     def __init__(self, search: Search, after: Search | None):

@@ -33,10 +33,7 @@ _MOST_ROUNDS = 64
 # On arrays.
 
 def connected(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Components by one worker.
-
-    Args:
-      edges: [n, 2] int64.
+    """Components of [n, 2] int64 edges, by one worker.
 
     Returns:
       [nodes] int64 ascending, and [nodes] int64: the smallest node of the component of each.
@@ -190,9 +187,8 @@ def in_rounds(run: RunPipeline, paths: StagePaths, edges: str, output: str, numb
     Args:
       run: runs one pipeline.
       paths: of the stage.
-      edges: folder of the edges.
+      edges: folder of the edges, of which there are `number`.
       output: folder for the components; those of rounds are beside it.
-      number: how many edges there are.
 
     Returns:
       The number of rounds, of which the last one changed nothing.

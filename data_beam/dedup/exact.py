@@ -43,13 +43,8 @@ def origin_of(claim: Claim) -> Origin:
 
 
 def _claims(shard: int, texts: Texts, cleaned: bool) -> Iterator[tuple[str, Claim]]:
-    """(hash of the text, claim) of the documents of a shard.
-
-    Args:
-      shard: its number.
-      texts: reads the documents.
-      cleaned: of the remaining documents without repeated lines and paragraphs.
-    """
+    """(hash of the text, claim) of the documents of a shard; with `cleaned` of the remaining ones,
+    without repeated lines and paragraphs."""
     indices = {source: number for number, source in enumerate(texts.sources)}
     if cleaned:
         rows = ({**row, "sha256": text_sha256(row["text"])} for _, row in texts.read(shard))

@@ -119,15 +119,8 @@ def repeated(occurrences: np.ndarray, max_documents: int) -> np.ndarray:
 
 def _remove(text: str, unit: str, minimum: int, first: dict[int, tuple[int, int]],
             me: tuple[int, int]) -> tuple[str, int]:
-    """The text without the lines (paragraphs) that occur first elsewhere, and their number.
-
-    Args:
-      text: of a document.
-      unit: `lines` or `paragraphs`.
-      minimum: characters; shorter ones stay.
-      first: source and id of the first occurrence, by the hash of what is repeated.
-      me: source and id of the document.
-    """
+    """The text without the lines (paragraphs) of `minimum` characters and more whose first
+    occurrence (source and id, by hash) is not in this document, and how many those were."""
     parts = _SEPARATORS[unit].split(text)
     kept = [part for part in parts if len(part.strip()) < minimum
             or first.get(_hash(unit, part.strip()), me) == me]
@@ -182,14 +175,8 @@ class Texts:
 
     def read(self, shard: int, rows: Iterable[int] | None = None, repeated: bool = True,
              progress: WorkerProgress | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """(row, columns) of the documents of a shard that no step so far has dropped.
-
-        Args:
-          shard: its number.
-          rows: the rows that are wanted, None for all.
-          repeated: remove repeated lines and paragraphs.
-          progress: counts the rows.
-        """
+        """(row, columns) of the documents of a shard that no step so far has dropped; of some rows,
+        if they are given. Repeated lines and paragraphs are removed, unless `repeated` is False."""
         dropped = {id for step in ("exact", "exact_again", "near")
                    for id, decision in read_decisions(self.paths, step, shard).items()
                    if not decision.get("kept", False)}

@@ -1,13 +1,8 @@
 """C4's filter: lines are removed, then the document is judged by the lines that are left.
 
 Sources: Raffel et al. 2020 (JMLR 21, section 2.2) and the two implementations in use, which do not
-agree with each other; `preset` chooses:
-
-| | `tfds` (TensorFlow Datasets, `c4_utils.clean_page`) | `datatrove` (`C4QualityFilter`) |
-|---|---|---|
-| words of a line, at least | 5, without citations | 3, with citations |
-| sentences of a document, at least | 3 | 5 |
-| with `end_marks="paper"` a line ends with | . ? ! " | . ? ! " ' |
+agree with each other: `tfds` (TensorFlow Datasets, `c4_utils.clean_page`) counts the words of a
+line without citations, `datatrove` (`C4QualityFilter`) with them. Tables below have their numbers.
 
 In both, line by line: a word of more than 1000 characters drops the line; citations (`[1]`,
 `[edit]`, `[citation needed]`) are removed; a line without terminal punctuation, or ending with
@@ -46,6 +41,7 @@ _ENGLISH_POLICIES = ("terms of use", "privacy policy", "cookie policy", "uses co
                      "use of cookies", "use cookies")
 _CHINESE_POLICIES = ("使用条款", "服务条款", "隐私政策", "隐私權政策", "隐私权政策", "使用cookie",
                      "免责声明", "版权所有")
+# What ends a line with `end_marks="paper"`; words of a line and sentences of a document, at least.
 _PAPER_MARKS = {"tfds": ('.', '?', '!', '"'), "datatrove": ('.', '?', '!', '"', "'")}
 _MIN_WORDS = {"tfds": 5, "datatrove": 3}
 _MIN_SENTENCES = {"tfds": 3, "datatrove": 5}

@@ -135,10 +135,7 @@ def _repeated(text: str, limits: RepeatedSentencesThresholds) -> dict[str, int]:
 def _without_copies(original: str, text: str, repeated: set[str]) -> str:
     """A text with only the first copy of each of these sentences; lines left empty go too.
 
-    Args:
-      original: the text.
-      text: its view, in which sentences are compared; positions are the same.
-      repeated: the sentences, as in `text`.
+    Sentences are those of `text`, the view of the original, which has the same positions.
     """
     seen: set[str] = set()
     pieces: list[str] = []

@@ -27,12 +27,9 @@ _EXCERPT = 80
 class View:
     """A text as filters judge it, with its words and lines, each computed on first use.
 
-    Full-width letters, digits and signs are ASCII here. Positions are those of the original.
-
-    Args:
-      text: any text.
-      language: whose thresholds apply, `en` or `zh`: it decides what a word is. In Chinese
-        ！（），：；？ stay as they are.
+    Full-width letters, digits and signs are ASCII here; in Chinese ！（），：；？ stay as they are.
+    Positions are those of the original. The language, `en` or `zh`, is the one whose thresholds
+    apply: it decides what a word is.
     """
 
     def __init__(self, text: str, language: str):
