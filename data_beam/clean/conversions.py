@@ -9,13 +9,14 @@ import unicodedata
 from collections.abc import Callable
 
 from data_beam.base.characters import HAN
-from data_beam.clean.language import HANGUL, KANA
 from data_beam.clean.repairs import clean_prose
 from data_beam.config.checks import CHINESE
 from data_beam.config.clean import CleanConfig
 
 _HAN = re.compile(f"[{HAN}]")
-_KANA_OR_HANGUL = re.compile(f"{KANA.pattern}|{HANGUL.pattern}")
+# Without the middle dot and the length mark, which Chinese texts have too.
+_KANA_OR_HANGUL = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d"
+                             "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
 _MAX_FOREIGN = 0.05
 """Kana and hangul as a share of them and Han: a Chinese text may quote some, and a Japanese or
 Korean one has more even where most words are in Han characters (図書館で勉強 has a sixth)."""

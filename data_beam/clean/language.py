@@ -15,15 +15,15 @@ UNDETERMINED = "und"
 
 _HAN = re.compile(f"[\u3005\u3007{HAN}]")
 # Without the middle dot and the length mark: Chinese texts have them too (列奥纳多・达・芬奇).
-KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d]")
-HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
-_EAST = re.compile("|".join(pattern.pattern for pattern in (_HAN, KANA, HANGUL)))
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d]")
+_HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
+_EAST = re.compile("|".join(pattern.pattern for pattern in (_HAN, _KANA, _HANGUL)))
 _LATIN = ("A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u03ff"
           "\u1e00-\u1fff\uff21-\uff3a\uff41-\uff5a")
 """Latin and Greek letters, as in units and abbreviations, and the marks on them."""
 _RUN = re.compile(f"[{_LATIN}]++(?:['’ -]++[{_LATIN}]++)*+")
 _UNIT = re.compile(f"(?<=[0-9]) ?[{_LATIN}]{{1,4}}(?![{_LATIN}])")
-_ALL_EAST = "".join(pattern.pattern[1:-1] for pattern in (_HAN, KANA, HANGUL))
+_ALL_EAST = "".join(pattern.pattern[1:-1] for pattern in (_HAN, _KANA, _HANGUL))
 _OTHER = re.compile(f"[^\\W\\d_{_LATIN}{_ALL_EAST}]")
 _NOT_EAST = re.compile(f"[^{_ALL_EAST}ー，。、；：？！]+")
 # Digits, ASCII punctuation except the apostrophe (which is part of words), and whitespace. They do
@@ -55,7 +55,7 @@ def main_script(text: str) -> str:
         return text
     counted = _UNIT.sub(" ", text)
     east = _HAN_WEIGHT * len(_HAN.findall(counted)) + _SYLLABLE_WEIGHT * (
-        len(KANA.findall(counted)) + len(HANGUL.findall(counted)))
+        len(_KANA.findall(counted)) + len(_HANGUL.findall(counted)))
     others = len(_OTHER.findall(counted))
     for run in _RUN.findall(counted):
         words = run.split()
@@ -110,11 +110,11 @@ def _among_the_possible(scores: dict[str, float], text: str) -> dict[str, float]
     """
     possible = {code: scores.get(code, 0.0) for code in CHINESE}
     japanese = scores.get("ja", 0.0)
-    if KANA.search(text):
+    if _KANA.search(text):
         possible["ja"] = japanese
     else:
         possible["zh"] += japanese
-    if HANGUL.search(text):
+    if _HANGUL.search(text):
         possible["ko"] = scores.get("ko", 0.0)
     total = sum(possible.values())
     if total == 0:
@@ -147,7 +147,7 @@ def cld2_share(text: str, language: str) -> float | None:
     known = [(code.lower(), percent) for _, code, percent, _ in found if code != "un"]
     if not known:
         return None
-    family = _FAMILY if KANA.search(text) else {**_FAMILY, "ja": "zh"}
+    family = _FAMILY if _KANA.search(text) else {**_FAMILY, "ja": "zh"}
     wanted = family.get(language, language)
     return sum(percent for code, percent in known if family.get(code, code) == wanted) / 100
 

@@ -126,17 +126,6 @@ def test_workers_shards_and_order_change_nothing(corpus, tmp_path, monkeypatch):
             assert path.read_bytes() == (other / kind / path.name).read_bytes()
 
 
-def test_the_order_of_the_files_changes_nothing(tmp_path):
-    texts = copies(random.Random(8), False)[:80]
-    made = []
-    for way, order in (("there", texts), ("back", texts[::-1])):
-        for number, text in enumerate(order):  # the same paths, written and listed in other orders
-            at = number if way == "there" else len(texts) - 1 - number
-            write(tmp_path / way, [text], f"a{at}.jsonl")
-        made.append(ends(run(recipe(tmp_path / way, NEAR), tmp_path / f"{way}.out")))
-    assert made[0] == made[1] and len(made[0]) == 80
-
-
 def test_components_in_rounds_give_the_same_clusters(corpus, tmp_path):
     texts, root, output = corpus
     if not texts[0].isascii():

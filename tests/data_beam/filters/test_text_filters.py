@@ -1,6 +1,5 @@
 """Which documents filters judge and by which thresholds; every text gets a decision."""
 
-import ast
 import dataclasses
 import importlib.metadata
 import re
@@ -24,6 +23,7 @@ from data_beam.reporting.marks import find_marks
 from data_beam.stages import stage_manifest
 from maxlm.config.schema import ConfigError, build, describe, setting, to_plain
 from tests.data_beam.filters.cases import document, make, outcome, reason
+from tests.test_architecture import imports
 
 ALL = make(*filter_names())
 
@@ -129,13 +129,9 @@ def imported_packages(module: str, seen: set[str]) -> set[str]:
         return set()
     seen.add(module)
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            root = name.partition(".")[0]
-            found |= imported_packages(name, seen) if root == "data_beam" else {root}
+    for name in imports(path):
+        root = name.partition(".")[0]
+        found |= imported_packages(name, seen) if root == "data_beam" else {root}
     return found - IGNORED
 
 
@@ -197,10 +193,9 @@ def test_a_language_without_thresholds_meets_a_named_policy():
 
 
 def test_off_means_off():
-    none = filters.GopherQualityThresholds(
-        min_words=None, max_words=None, min_mean_word_length=None, max_mean_word_length=None,
-        max_symbol_ratio=None, max_bullet_lines=None, max_ellipsis_lines=None,
-        min_words_with_letter=None, min_stop_words=None)
+    thresholds = filters.GopherQualityThresholds
+    none = thresholds(**{field.name: None for field in dataclasses.fields(thresholds)
+                         if field.name != "stop_words"})
     for text in ("", "# # ...", "- a\n- b", "x" * 5000):
         assert reason("gopher_quality", text, gopher_quality=filters.GopherQualityConfig(en=none)
                       ) is None
