@@ -205,11 +205,12 @@ class GopherRepetitionFilter(TextFilter):
                 characters -= n - 1  # without the spaces
             yield above(f"top {n}-gram", characters * copies / size, limit,
                         view.phrase(words[index:index + n]))
+        ngrams = spaced if every else WordNgrams(words, 0)
         for n, limit in enumerate(limits.max_duplicate_ngrams, 5):
             if every:
-                characters, of, index = spaced.every_copy(n)
+                characters, of, index = ngrams.every_copy(n)
             else:
-                (characters, index), of = view.joined.later_copies(n), size
+                (characters, index), of = ngrams.later_copies(n), size
             yield above(f"duplicate {n}-grams", characters / max(of, 1), limit,
                         view.phrase(words[index:index + n]))
 

@@ -169,12 +169,10 @@ def _without_references(tree: Any) -> Any | None:
 def parse(text: str) -> Any | None:
     """An SPDX expression from what a source calls its licence.
 
-    Args:
-      text: an identifier in any case, an expression with AND, OR, WITH, or one of the usual
-        spellings of Apache, BSD, Creative Commons (in Chinese too), GNU, MIT, Mozilla and Mulan
-        licences, or the address of a Creative Commons licence.
-
-    `Apache-2.0+` is `Apache-2.0`, which who takes the text may choose.
+    The text is an identifier in any case, an expression with AND, OR, WITH, one of the usual
+    spellings of Apache, BSD, Creative Commons (in Chinese too), GNU, MIT, Mozilla and Mulan
+    licences, or the address of a Creative Commons licence. `Apache-2.0+` is `Apache-2.0`, which who
+    takes the text may choose.
 
     Returns:
       A tree of `license_expression`, the name of a family as a text (`CC-BY`: the version is not

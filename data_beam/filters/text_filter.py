@@ -51,11 +51,6 @@ class View:
         return set(fold_case("\n".join(self.word_counts)).split("\n"))
 
     @functools.cached_property
-    def joined(self) -> WordNgrams:
-        """n-grams of words written without a space between them."""
-        return WordNgrams(self.words, 0)
-
-    @functools.cached_property
     def spaced(self) -> WordNgrams:
         """n-grams of words with a space between them."""
         return WordNgrams(self.words, 1)
