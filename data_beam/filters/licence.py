@@ -15,26 +15,18 @@ from maxlm.config.schema import ConfigError, suggestion
 
 # Spellings that no pattern below matches, in lower case with single spaces. "BSD" is left out,
 # because it may mean any of several licences.
-_SPELLINGS = {
-    "apache license": "Apache-2.0",
-    "apache software license": "Apache-2.0",
-    "mit license": "MIT",
-    "the mit license": "MIT",
-    "the mit license (mit)": "MIT",
-    "expat": "MIT",
-    "isc license": "ISC",
-    "isc license (iscl)": "ISC",
-    "the unlicense": "Unlicense",
-    "the unlicense (unlicense)": "Unlicense",
-    "new bsd license": "BSD-3-Clause",
-    "modified bsd license": "BSD-3-Clause",
-    "simplified bsd license": "BSD-2-Clause",
-    "python software foundation license": "PSF-2.0",
-    "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
-    "木兰宽松许可证 第2版": "MulanPSL-2.0",
-    "木兰宽松许可证 第二版": "MulanPSL-2.0",
-    "麻省理工学院许可证": "MIT",
-}
+_SPELLINGS = {spelling: name for name, spellings in {
+    "Apache-2.0": ("apache license", "apache software license"),
+    "MIT": ("mit license", "the mit license", "the mit license (mit)", "expat",
+            "麻省理工学院许可证"),
+    "ISC": ("isc license", "isc license (iscl)"),
+    "Unlicense": ("the unlicense", "the unlicense (unlicense)"),
+    "BSD-3-Clause": ("new bsd license", "modified bsd license"),
+    "BSD-2-Clause": ("simplified bsd license",),
+    "PSF-2.0": ("python software foundation license",),
+    "MPL-2.0": ("mozilla public license 2.0 (mpl 2.0)",),
+    "MulanPSL-2.0": ("木兰宽松许可证 第2版", "木兰宽松许可证 第二版"),
+}.items() for spelling in spellings}
 _NUMBERED = (  # name, then a version with or without its .0
     (re.compile(r"(?:the )?(?:apache|asl)(?: software)?(?: licen[cs]e)?,?[ -]*(?:version|v)?[ .-]*"
                 r"(1\.0|1\.1|2(?:\.0)?)"), "Apache-"),
