@@ -33,7 +33,7 @@ _HIGH_MARKS = "".join(chr(code) for code in range(0x10000, 0x1f000)
 _MARK = f"(?:[{_MARKS}]|(?=[{_HIGH}])[{_HIGH_MARKS}])"
 _JAMO = "\u1160-\u11ff\u3131-\u318e\ud7b0-\ud7ff\uffa0-\uffdc"
 
-# What cleaning removes (data_beam/clean/repairs.py), and other characters that show nothing: joiners,
+# What cleaning removes (data_beam/clean/repairs.py), and others that show nothing: joiners,
 # direction marks, fillers, variation selectors, tags.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5"
