@@ -12,7 +12,7 @@ from typing import Any
 
 from data_beam.augment import synonyms
 from data_beam.augment.back_translation import MAX_RATIO, BackTranslation
-from data_beam.augment.templates import Generated, generate
+from data_beam.augment.templates import generate
 from data_beam.base.records import DeadLetter, Document, text_sha256
 from data_beam.config import AugmentConfig, SourceConfig
 from data_beam.sinks.documents import corpus_row
@@ -157,19 +157,15 @@ class TemplateDocuments:
         self._source = next(
             (source for source in sources if source.name == config.template_source), None)
 
-    def documents(self) -> list[tuple[str, Generated]]:
-        """(id, document) in the order of ids."""
-        return sorted((
-            hashlib.sha256(f"{self._path.rpartition('/')[2]}\0template\0{generated.record}\0"
-                           f"{generated.language}".encode()).hexdigest()[:32], generated)
-            for generated in self._generated)
-
     def rows(self) -> Iterator[dict[str, Any]]:
         """Corpus rows in the order of ids, all in the training split."""
         if self._source is None:
             return
         name = self._path.rpartition("/")[2]
-        for id, generated in self.documents():
+        by_id = {hashlib.sha256(f"{name}\0template\0{generated.record}\0{generated.language}"
+                                .encode()).hexdigest()[:32]: generated
+                 for generated in self._generated}
+        for id, generated in sorted(by_id.items()):
             yield {
                 "id": id, "text": generated.text, "source": self._source.name,
                 "domain": self._source.domain, "licence": self._source.licence, "path": name,

@@ -11,12 +11,8 @@ from data_beam.base import files
 from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
 from maxlm.config.schema import ConfigError
 
-_WORD_CHARACTER = re.compile(rf"[^\W_{HIRAGANA_KATAKANA}{HAN}]")
-"""A letter or digit of a script with spaces between words."""
-
-
-def _is_word_character(character: str) -> bool:
-    return bool(_WORD_CHARACTER.match(character))
+_INSIDE_WORD = re.compile(rf"[^\W_{HIRAGANA_KATAKANA}{HAN}]{{2}}")
+"""Two letters or digits of a script with spaces between words."""
 
 
 class Synonyms:
@@ -48,20 +44,14 @@ class Synonyms:
             start = match.start()
             position = start + 1
             for length in self._lengths.get(match[0].lower(), ()):
-                term = text[start:start + length]
-                synonyms = self._synonyms.get(term.lower())
-                if synonyms and self._is_at_word_boundaries(text, start, start + length):
-                    yield start, start + length, synonyms
-                    position = start + length
+                end = start + length
+                synonyms = self._synonyms.get(text[start:end].lower())
+                cuts_word = (start and _INSIDE_WORD.match(text, start - 1)) or (
+                    _INSIDE_WORD.match(text, end - 1))
+                if synonyms and not cuts_word:
+                    yield start, end, synonyms
+                    position = end
                     break
-
-    @staticmethod
-    def _is_at_word_boundaries(text: str, start: int, end: int) -> bool:
-        for inside, outside in ((start, start - 1), (end - 1, end)):
-            if 0 <= outside < len(text) and _is_word_character(text[inside]) and (
-                    _is_word_character(text[outside])):
-                return False
-        return True
 
     def substitute(self, text: str, share: float, key: str) -> tuple[str, int]:
         """The text with a share of its terms replaced, and the number of replaced terms.

@@ -70,20 +70,18 @@ def generate(path: str, field: str) -> list[Generated]:
     documents = []
     for number, record in enumerate(records, 1):
         _check_record(record, fields, f"{where}, record {number}")
-        is_used = False
-        for language, sentences in templates.items():
-            usable = [s for s in sentences if set(_FIELD.findall(s)) <= record.keys()]
-            if not usable:
-                continue
-            usable.sort(key=lambda sentence, n=number: hashlib.sha256(
+        usable = {language: [s for s in sentences if set(_FIELD.findall(s)) <= record.keys()]
+                  for language, sentences in templates.items()}
+        if not any(usable.values()):
+            raise ConfigError(f"{where}, record {number}: lacks fields of every template")
+        for language, sentences in usable.items():
+            sentences.sort(key=lambda sentence, n=number: hashlib.sha256(
                 f"{n}\0{sentence}".encode()).digest())
             filled = [_FIELD.sub(lambda m, r=record, a=language: _value(r[m[1]], a), sentence)
-                      for sentence in usable]
-            between = _SEPARATORS.get(language, ("", " "))[1]
-            documents.append(Generated(number, language, between.join(filled), len(filled)))
-            is_used = True
-        if not is_used:
-            raise ConfigError(f"{where}, record {number}: lacks fields of every template")
+                      for sentence in sentences]
+            if filled:
+                between = _SEPARATORS.get(language, ("", " "))[1]
+                documents.append(Generated(number, language, between.join(filled), len(filled)))
     return documents
 
 

@@ -10,10 +10,9 @@ from collections.abc import Callable
 
 from data_beam.base.characters import HAN
 from data_beam.clean.repairs import clean_prose
+from data_beam.config.checks import CHINESE
 from data_beam.config.clean import CleanConfig
 
-_CHINESE = ("zh", "yue", "wuu")
-"""Codes of lid.176 for languages that are written in Han characters alone."""
 _HAN = re.compile(f"[{HAN}]")
 # Without the middle dot and the length mark, which Chinese texts have too.
 _KANA_OR_HANGUL = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d"
@@ -43,13 +42,8 @@ def clean(text: str, config: CleanConfig, language: str = "") -> tuple[str, tupl
     """Clean prose, and the names of what changed it, in order.
 
     First the repairs of `clean_prose`, then what the recipe asks for: `fold_width`, the script
-    (`opencc:t2s`), `rejoined_lines`.
-
-    Args:
-      text: as extracted.
-      config: what to repair and to convert.
-      language: code of the document's language, "" if it is not known. Scripts are converted in
-        Chinese documents only.
+    (`opencc:t2s`), `rejoined_lines`. Scripts are converted in Chinese documents only; `language` is
+    the code of the document's language, "" if it is not known.
     """
     text, changed = clean_prose(text, config.fix_mojibake, config.normalization)
     names = list(changed)
@@ -68,7 +62,7 @@ def clean(text: str, config: CleanConfig, language: str = "") -> tuple[str, tupl
 
 def _is_chinese(text: str, language: str) -> bool:
     if language:
-        return language in _CHINESE
+        return language in CHINESE
     foreign = len(_KANA_OR_HANGUL.findall(text))
     return not foreign or foreign <= _MAX_FOREIGN * (foreign + len(_HAN.findall(text)))
 
@@ -143,9 +137,5 @@ def display_width(line: str) -> int:
     """Columns of a line in a fixed-width font: wide characters count two, combining marks none."""
     if line.isascii():
         return len(line)
-    columns = 0
-    for character in line:
-        if unicodedata.combining(character):
-            continue
-        columns += 2 if unicodedata.east_asian_width(character) in "WF" else 1
-    return columns
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1
+               for character in line if not unicodedata.combining(character))

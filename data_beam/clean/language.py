@@ -8,6 +8,7 @@ from data_beam.base.characters import HAN, fold_width
 from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
 from data_beam.config import LanguageConfig
+from data_beam.config.checks import CHINESE
 
 UNDETERMINED = "und"
 """ISO 639 code of a text without letters, or of which the language is not clear enough."""
@@ -17,8 +18,6 @@ _HAN = re.compile(f"[\u3005\u3007{HAN}]")
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa\u31f0-\u31ff\uff66-\uff9d]")
 _HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
 _EAST = re.compile("|".join(pattern.pattern for pattern in (_HAN, _KANA, _HANGUL)))
-_CHINESE = ("zh", "yue", "wuu")
-"""Languages of lid.176 that are written in Han characters alone."""
 _LATIN = ("A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0300-\u03ff"
           "\u1e00-\u1fff\uff21-\uff3a\uff41-\uff5a")
 """Latin and Greek letters, as in units and abbreviations, and the marks on them."""
@@ -109,7 +108,7 @@ def _among_the_possible(scores: dict[str, float], text: str) -> dict[str, float]
     Every Japanese document has kana, and every Korean one hangul. fastText takes many terse Chinese
     texts for Japanese (床前明月光, 本品为白色结晶性粉末); without kana that counts as Chinese.
     """
-    possible = {code: scores.get(code, 0.0) for code in _CHINESE}
+    possible = {code: scores.get(code, 0.0) for code in CHINESE}
     japanese = scores.get("ja", 0.0)
     if _KANA.search(text):
         possible["ja"] = japanese

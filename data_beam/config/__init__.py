@@ -15,9 +15,8 @@ from data_beam.config.models import (
     QualityConfig,
     SafetyConfig,
 )
-from data_beam.config.recipe import AugmentConfig, LimitConfig, RecipeConfig
+from data_beam.config.recipe import AugmentConfig, LimitConfig, RecipeConfig, SplitConfig
 from data_beam.config.sources import FORMATS, InputConfig, SourceConfig
-from data_beam.config.split import SplitConfig
 
 __all__ = ["FORMATS", "AugmentConfig", "CleanConfig", "DecontaminateConfig", "DedupConfig",
            "EvaluationSetConfig", "ExtractConfig", "FilterConfig", "InputConfig",

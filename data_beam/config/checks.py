@@ -18,6 +18,8 @@ und
 LANGUAGES = frozenset(_CODES.split())
 """Codes that fastText's lid.176 tells apart, and `und`."""
 
+CHINESE = ("zh", "yue", "wuu")
+"""Languages that are written in Han characters alone; rjieba cuts their words."""
 SPACELESS = frozenset(("bo", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"))
 """Languages that write no spaces between words."""
 
@@ -28,6 +30,13 @@ def check_languages(codes: Iterable[str], path: str) -> None:
         if code not in LANGUAGES:
             raise ConfigError(f"{path}: {code!r} is not a language code of lid.176; "
                               f"{suggestion(code, LANGUAGES)}")
+
+
+def check_not_empty(section: Any, path: str, *names: str) -> None:
+    """Raises ConfigError for a field without a visible character."""
+    for name in names:
+        if not getattr(section, name).strip():
+            raise ConfigError(f"{path}.{name}: must not be empty")
 
 
 def check_order(table: Any, path: str, *names: str) -> None:

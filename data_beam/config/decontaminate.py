@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from data_beam.config.checks import check_idle
+from data_beam.config.checks import check_idle, check_not_empty
 from maxlm.config.schema import ConfigError, setting
 
 EVALUATION_FORMATS = ("jsonl", "json", "parquet", "text")
@@ -27,9 +27,7 @@ class EvaluationSetConfig:
         "an n-gram")
 
     def check(self, path: str) -> None:
-        for field in ("name", "root", "pattern"):
-            if not getattr(self, field).strip():
-                raise ConfigError(f"{path}.{field}: must not be empty")
+        check_not_empty(self, path, "name", "root", "pattern")
         if (self.format == "text") == bool(self.fields):
             raise ConfigError(f"{path}.fields: format {self.format!r} " + (
                 "has no fields; leave it empty" if self.fields else "needs at least one"))

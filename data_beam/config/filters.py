@@ -7,13 +7,11 @@ Each filter in `data_beam/filters` that `filters.rules` can name declares its ow
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from data_beam.config.checks import SPACELESS, check_idle, check_languages
+from data_beam.config.checks import CHINESE, SPACELESS, check_idle, check_languages
 from maxlm.config.schema import ConfigError, setting, suggestion
 
 THRESHOLDS = ("en", "zh")
 """Languages that filters have thresholds for."""
-_CHINESE = ("wuu", "yue", "zh")
-"""Languages whose words rjieba cuts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +74,7 @@ class FilterConfig:
             check_languages([language], f"{path}.same_as")
             if language in result:
                 raise ConfigError(f"{path}.same_as: {language!r} has thresholds already")
-            cut_like = "zh" if language in _CHINESE else "" if language in SPACELESS else "en"
+            cut_like = "zh" if language in CHINESE else "" if language in SPACELESS else "en"
             if other != cut_like:
                 raise ConfigError(f"{path}.same_as: {entry!r}: the words of {language!r} are not "
                                   f"cut like those of {other!r}")

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from data_beam.config.checks import check_idle
+from data_beam.config.checks import check_idle, check_not_empty
 from maxlm.config.schema import ConfigError, setting
 
 
@@ -25,9 +25,7 @@ class PerplexityModelConfig:
         minimum=0.0)
 
     def check(self, path: str) -> None:
-        for field in ("language", "model"):
-            if not getattr(self, field).strip():
-                raise ConfigError(f"{path}.{field}: must not be empty")
+        check_not_empty(self, path, "language", "model")
         if 0 < self.max_percentile <= self.min_percentile and not self.max_perplexity:
             raise ConfigError(f"{path}.min_percentile: {self.min_percentile} leaves nothing under "
                               f"max_percentile {self.max_percentile}; lower it")
@@ -81,9 +79,7 @@ class KeywordListConfig:
         "holds a keyword")
 
     def check(self, path: str) -> None:
-        for field in ("language", "file"):
-            if not getattr(self, field).strip():
-                raise ConfigError(f"{path}.{field}: must not be empty")
+        check_not_empty(self, path, "language", "file")
 
 
 @dataclasses.dataclass(frozen=True)

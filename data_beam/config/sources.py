@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from data_beam.config.checks import check_languages
+from data_beam.config.checks import check_languages, check_not_empty
 from maxlm.config.schema import ConfigError, setting
 
 FORMATS = ("text", "markdown", "html", "pdf", "epub", "jsonl", "json", "sqlite", "parquet", "warc",
@@ -84,9 +84,7 @@ class SourceConfig:
         if not (plain.isascii() and plain.isalnum()):
             raise ConfigError(
                 f"{path}.name: {self.name!r} must be made of letters, digits, - and _")
-        for field in ("domain", "licence"):
-            if not getattr(self, field).strip():
-                raise ConfigError(f"{path}.{field}: must not be empty")
+        check_not_empty(self, path, "domain", "licence")
         if not self.inputs:
             raise ConfigError(f"{path}.inputs: at least one is needed")
         check_languages([self.language] if self.language else [], f"{path}.language")

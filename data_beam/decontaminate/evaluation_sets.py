@@ -62,13 +62,6 @@ def all_paths(config: DecontaminateConfig) -> list[tuple[str, str]]:
             for field in (f"config.decontaminate.sets[{i}]",) for path in paths(each, field)]
 
 
-def _decoded(data: bytes, where: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{where}: is not UTF-8 ({error.reason} at byte {error.start})") from None
-
-
 def _json(text: str, where: str) -> Any:
     try:
         return json.loads(text)
@@ -94,7 +87,10 @@ def _rows(format: str, path: str, where: str) -> Iterator[tuple[str, Any]]:
         for number, row in enumerate(table.to_pylist(), 1):
             yield f"{where}, row {number}", row
         return
-    text = _decoded(data, where)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{where}: is not UTF-8 ({error.reason} at byte {error.start})") from None
     if format == "text":
         for number, paragraph in enumerate(re.split(r"\n\s*\n", text), 1):
             if paragraph.strip():
@@ -120,8 +116,7 @@ def _texts(value: Any) -> Iterator[str]:
         for element in value:
             yield from _texts(element)
     elif isinstance(value, dict):
-        for element in value.values():
-            yield from _texts(element)
+        yield from _texts(list(value.values()))
     elif value is not None:
         yield str(value)
 

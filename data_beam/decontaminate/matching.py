@@ -138,15 +138,11 @@ def _normalised(text: str) -> tuple[str, list[int], list[int]]:
 
 
 def _visible(text: str) -> tuple[str, list[int]]:
-    """The text without invisible characters, and the original index of each character."""
-    pieces: list[str] = []
-    places: list[int] = []
-    position = 0
+    """The text without invisible characters, and where each of the others was."""
+    shown = np.ones(len(text), bool)
     for match in _INVISIBLE.finditer(text):
-        pieces.append(text[position:match.start()])
-        places += range(position, match.start())
-        position = match.end()
-    return "".join(pieces) + text[position:], [*places, *range(position, len(text))]
+        shown[match.start()] = False
+    return _INVISIBLE.sub("", text), np.flatnonzero(shown).tolist()
 
 
 def mostly_unspaced(found: list[str]) -> bool:

@@ -8,6 +8,8 @@ text and not chance (docs/decontamination.md has the numbers).
 """
 
 import dataclasses
+import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -143,14 +145,11 @@ class DecontaminateFilter(Filter):
             yield found
 
     def _count(self, items_by_set: dict[str, int]) -> None:
-        searched: dict[str, set[int]] = {}
-        texts: dict[str, int] = {}
-        for text in self._texts:
-            for name, item in text.owners:
-                searched.setdefault(name, set()).add(item)
-                texts[name] = texts.get(name, 0) + 1
+        owners = [owner for text in self._texts for owner in text.owners]
+        texts = Counter(name for name, _ in owners)
+        searched = Counter(name for name, _ in set(owners))
         for number, (name, items) in enumerate(items_by_set.items()):
-            found = len(searched.get(name, ()))
+            found = searched[name]
             if not found:
                 raise ConfigError(
                     f"config.decontaminate.sets[{number}]: none of the {items} items of "
@@ -232,9 +231,8 @@ class DecontaminateFilter(Filter):
     @staticmethod
     def _named(evidence: list[tuple[Match, Owner]]) -> list[str]:
         """`mmlu item 12` of the first items found, and how many more."""
-        names = list(dict.fromkeys(
-            f"{name} item {item}"
-            for _, (name, item) in sorted(evidence, key=lambda each: each[0].start)))
+        ordered = sorted(evidence, key=lambda each: each[0].start)
+        names = list(dict.fromkeys(f"{name} item {item}" for _, (name, item) in ordered))
         more = [f"{len(names) - _NAMED} more items"] if len(names) > _NAMED else []
         return names[:_NAMED] + more
 
@@ -256,28 +254,24 @@ class DecontaminateFilter(Filter):
     def _without(self, text: str, matches: list[Match], count: int) -> tuple[str, int]:
         """The text without matches and `window` characters (and the words they cut) around them,
         and the number of passages removed. Pieces become paragraphs."""
-        places = list(spans(text))
+        starts, ends = np.array(list(spans(text))).T
         covered = (_runs(matches, count) > 0).astype(np.int8)
         edges = np.flatnonzero(np.diff(covered, prepend=0, append=0))
         cuts: list[list[int]] = []
         for first, behind in edges.reshape(-1, 2):
-            start = max(0, places[first][0] - self._config.window)
-            end = min(len(text), places[behind - 1][1] + self._config.window)
-            cuts.append([start, end])
-        starts = np.array([place[0] for place in places])
-        ends = np.array([place[1] for place in places])
-        merged: list[list[int]] = []
-        for start, end in cuts:
+            start = max(0, starts[first] - self._config.window)
+            end = min(len(text), ends[behind - 1] + self._config.window)
             # No word is cut in two: one that crosses an edge is removed.
-            inside = int(np.searchsorted(ends, start, side="right"))
-            start = min(start, int(starts[inside]))
-            inside = int(np.searchsorted(starts, end)) - 1
-            end = max(end, int(ends[inside]))
-            if merged and start <= merged[-1][1]:
-                merged[-1][1] = max(end, merged[-1][1])
+            start = min(start, starts[np.searchsorted(ends, start, side="right")])
+            end = max(end, ends[np.searchsorted(starts, end) - 1])
+            if cuts and start <= cuts[-1][1]:
+                cuts[-1][1] = max(end, cuts[-1][1])
             else:
-                merged.append([start, end])
-        return _joined(text, merged), len(merged)
+                cuts.append([start, end])
+        borders = [0, *itertools.chain.from_iterable(cuts), len(text)]
+        pieces = [text[start:end].strip()
+                  for start, end in zip(borders[::2], borders[1::2], strict=True)]
+        return "\n\n".join(filter(None, pieces)), len(cuts)
 
 
 def _runs(matches: Iterable[Match], count: int) -> np.ndarray:
@@ -290,11 +284,3 @@ def _runs(matches: Iterable[Match], count: int) -> np.ndarray:
     for start, end in edges.reshape(-1, 2).tolist():
         runs[start:end] = end - start
     return runs
-
-
-def _joined(text: str, cuts: list[list[int]]) -> str:
-    pieces, position = [], 0
-    for start, end in [*cuts, [len(text), len(text)]]:
-        pieces.append(text[position:start].strip())
-        position = end
-    return "\n\n".join(piece for piece in pieces if piece)

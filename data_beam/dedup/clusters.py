@@ -7,6 +7,7 @@ A cluster is a kept document and the documents dropped as its copies. Its id is 
 document. All rows of a cluster are in one file, chosen by a hash of its id.
 """
 
+import collections
 import io
 import json
 from collections.abc import Iterable, Iterator
@@ -56,8 +57,6 @@ def stars(ranked: list[dict[str, Any]], store: Store, search: Search
 
     Args:
       ranked: rows of the store, sorted by `rank`.
-      store: has their shingles.
-      search: threshold, containment and clustering.
 
     Returns:
       Stars by the rank of their kept documents. A star has (row, similarity to the kept document,
@@ -186,22 +185,19 @@ def hand_on(paths: StagePaths, shard: int) -> Iterator[Report]:
         for path in filter(FileSystems.exists, found):
             data = files.read_bytes(path)
             target = FileSystems.join(paths.output, "clusters", path.rpartition("/")[2])
-            size, digest = _write(paths, target, lambda handle, data=data: handle.write(data))
+            size, digest = _write(paths, target, data)
             rows = 1 if target.endswith(".json") else pyarrow.parquet.read_metadata(
                 io.BytesIO(data)).num_rows
             yield file_report(paths, target, size, digest, rows)
 
 
-def _largest(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Numbers of clusters and documents, and the largest clusters."""
-    sizes: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        entry = sizes.setdefault(row["cluster"], {"cluster": row["cluster"], "documents": 0})
-        entry["documents"] += 1
-        if row["kept"]:
-            entry.update({name: row[name] for name in ("source", "path", "record")})
-    return {"clusters": len(sizes), "documents": sum(e["documents"] for e in sizes.values()),
-            "largest": _order(sizes.values())}
+def _largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many clusters and documents, and the largest of them."""
+    sizes = collections.Counter(row["cluster"] for row in rows)
+    entries = [{"cluster": row["cluster"], "documents": sizes[row["cluster"]],
+                **{name: row[name] for name in ("source", "path", "record")}}
+               for row in rows if row["kept"]]
+    return {"clusters": len(sizes), "documents": len(rows), "largest": _order(entries)}
 
 
 def _order(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -223,5 +219,5 @@ def write_summary(paths: StagePaths, reports: Iterable[Report], found: dict[str,
         "largest": _order(entry for part in parts for entry in part["largest"])}
     data = (json.dumps(summary, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
     path = FileSystems.join(paths.output, "clusters", SUMMARY)
-    size, digest = _write(paths, path, lambda handle: handle.write(data))
+    size, digest = _write(paths, path, data)
     return file_report(paths, path, size, digest, 1)

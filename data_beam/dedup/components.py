@@ -33,10 +33,7 @@ _MOST_ROUNDS = 64
 # On arrays.
 
 def connected(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Components by one worker.
-
-    Args:
-      edges: [n, 2] int64.
+    """Components of [n, 2] int64 edges, by one worker.
 
     Returns:
       [nodes] int64 ascending, and [nodes] int64: the smallest node of the component of each.
@@ -159,50 +156,29 @@ class OneWorker(beam.DoFn):
             write_edges(self._paths, FileSystems.join(self._output, f"{number:05d}"), chunk)
 
 
-class _ByFirst(beam.DoFn):
-    """Path or packed edges -> (part, packed edges), those with the same first node in one part."""
-
-    def __init__(self, parts: int, both: bool):
-        self._parts, self._both = parts, both
-
-    def process(self, element: str | bytes) -> Iterator[tuple[int, bytes]]:
-        edges = read_edges([element]) if isinstance(element, str) else _pairs([element])
-        if self._both:
-            edges = both_directions(edges)
-        for part, those in buckets.by_part(edges[:, 0] % self._parts, edges):
-            yield part, those.tobytes()
+def _by_first(edges: np.ndarray, parts: int) -> Iterator[tuple[int, bytes]]:
+    """(part, packed edges): those with the same first node are in one part."""
+    for part, those in buckets.by_part(edges[:, 0] % parts, edges):
+        yield part, those.tobytes()
 
 
-class _Star(beam.DoFn):
-    """(part, packed edges) -> packed edges; the number that changed is written to a file. With
-    `output` the edges are written to a file there instead."""
-
-    def __init__(self, paths: StagePaths, star: Any, moved: str, output: str = ""):
-        self._paths, self._star, self._moved, self._output = paths, star, moved, output
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[bytes]:
-        part, blobs = element
-        edges, moved = self._star(_pairs(blobs))
-        write_file(self._paths, FileSystems.join(self._moved, f"{self._star.__name__}-{part}"),
-                   str(moved).encode("ascii"))
-        if self._output:
-            write_edges(self._paths, FileSystems.join(self._output, f"{part:05d}"), edges)
-        else:
-            yield edges.astype(_NODE).tobytes()
+def _star(element: tuple[int, Iterable[bytes]], paths: StagePaths, star: Any, moved: str
+          ) -> tuple[int, np.ndarray]:
+    """(part, packed edges) -> (part, edges); the number that changed is written to a file."""
+    part, blobs = element
+    edges, count = star(_pairs(blobs))
+    write_file(paths, FileSystems.join(moved, f"{star.__name__}-{part}"),
+               str(count).encode("ascii"))
+    return part, edges
 
 
-class _WriteComponents(beam.DoFn):
+def _write_components(element: tuple[int, Iterable[bytes]], paths: StagePaths, output: str) -> None:
     """(part, packed (smallest node, node)) -> a file of components."""
-
-    def __init__(self, paths: StagePaths, output: str):
-        self._paths, self._output = paths, output
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> None:
-        part, blobs = element
-        pairs = _pairs(blobs)
-        centres = np.unique(pairs[:, 0])
-        pairs = np.unique(np.concatenate([pairs, np.stack([centres, centres], axis=1)]), axis=0)
-        write_edges(self._paths, FileSystems.join(self._output, f"{part:05d}"), pairs)
+    part, blobs = element
+    pairs = _pairs(blobs)
+    centres = np.unique(pairs[:, 0])
+    pairs = np.unique(np.concatenate([pairs, np.stack([centres, centres], axis=1)]), axis=0)
+    write_edges(paths, FileSystems.join(output, f"{part:05d}"), pairs)
 
 
 def in_rounds(run: RunPipeline, paths: StagePaths, edges: str, output: str, number: int) -> int:
@@ -211,9 +187,8 @@ def in_rounds(run: RunPipeline, paths: StagePaths, edges: str, output: str, numb
     Args:
       run: runs one pipeline.
       paths: of the stage.
-      edges: folder of the edges.
+      edges: folder of the edges, of which there are `number`.
       output: folder for the components; those of rounds are beside it.
-      number: how many edges there are.
 
     Returns:
       The number of rounds, of which the last one changed nothing.
@@ -226,12 +201,15 @@ def in_rounds(run: RunPipeline, paths: StagePaths, edges: str, output: str, numb
         def round(root: beam.Pipeline, before: str = edges, after: str = after,
                   moved: str = moved) -> None:
             _ = (root | "Paths of edges" >> beam.Create(_list(before))
-                 | "Both directions" >> beam.ParDo(_ByFirst(parts, both=True))
+                 | "Both directions" >> beam.FlatMap(
+                     lambda file: _by_first(both_directions(read_edges([file])), parts))
                  | "Neighbours" >> beam.GroupByKey()
-                 | "Large star" >> beam.ParDo(_Star(paths, large_star, moved))
-                 | "One direction" >> beam.ParDo(_ByFirst(parts, both=False))
+                 | "Large star" >> beam.Map(_star, paths, large_star, moved)
+                 | "One direction" >> beam.FlatMap(lambda found: _by_first(found[1], parts))
                  | "Smaller neighbours" >> beam.GroupByKey()
-                 | "Small star" >> beam.ParDo(_Star(paths, small_star, moved, after)))
+                 | "Small star" >> beam.Map(_star, paths, small_star, moved)
+                 | "Write edges" >> beam.Map(lambda found: write_edges(
+                     paths, FileSystems.join(after, f"{found[0]:05d}"), found[1])))
 
         run(round)
         edges = after
@@ -242,9 +220,8 @@ def in_rounds(run: RunPipeline, paths: StagePaths, edges: str, output: str, numb
 
     run(lambda root: root
         | "Paths of stars" >> beam.Create(_list(edges))
-        | "From the centre" >> beam.Map(lambda path: np.ascontiguousarray(
-            read_edges([path])[:, ::-1]).tobytes())
-        | "By centre" >> beam.ParDo(_ByFirst(parts, both=False))
+        | "By centre" >> beam.FlatMap(
+            lambda file: _by_first(read_edges([file])[:, ::-1], parts))
         | "Centres" >> beam.GroupByKey()
-        | "Write components" >> beam.ParDo(_WriteComponents(paths, output)))
+        | "Write components" >> beam.Map(_write_components, paths, output))
     return count

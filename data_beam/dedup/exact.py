@@ -17,7 +17,7 @@ import apache_beam as beam
 import numpy as np
 
 from data_beam.base import files
-from data_beam.base.records import Dropped, Origin, text_sha256
+from data_beam.base.records import Origin, text_sha256
 from data_beam.dedup import buckets
 from data_beam.dedup.texts import OCCURRENCE, Texts, hashes, repeated, work, write_file
 from data_beam.runners.progress import WorkerProgress
@@ -42,55 +42,40 @@ def origin_of(claim: Claim) -> Origin:
     return Origin(source, path, record or None)
 
 
-class Claims(beam.DoFn):
-    """Shard number -> (hash of the text, claim) of its documents.
-
-    Args:
-      texts: reads the documents.
-      cleaned: of the remaining documents without repeated lines and paragraphs.
-    """
-
-    def __init__(self, texts: Texts, cleaned: bool):
-        self._texts, self._cleaned = texts, cleaned
-
-    def process(self, shard: int) -> Iterator[tuple[str, Claim]]:
-        texts = self._texts
-        indices = {source: number for number, source in enumerate(texts.sources)}
-        if self._cleaned:
-            rows = ({**row, "sha256": text_sha256(row["text"])} for _, row in texts.read(shard))
-        else:
-            rows = documents.read_rows(
-                texts.paths.shard_path(texts.paths.inputs, "documents", shard),
-                documents.STAGE_SCHEMA, ["source", "path", "record", "sha256"])
-        for row in rows:
-            origin = Origin(row["source"], row["path"], row["record"])
-            yield row["sha256"], claim(origin, indices[origin.source])
+def _claims(shard: int, texts: Texts, cleaned: bool) -> Iterator[tuple[str, Claim]]:
+    """(hash of the text, claim) of the documents of a shard; with `cleaned` of the remaining ones,
+    without repeated lines and paragraphs."""
+    indices = {source: number for number, source in enumerate(texts.sources)}
+    if cleaned:
+        rows = ({**row, "sha256": text_sha256(row["text"])} for _, row in texts.read(shard))
+    else:
+        rows = documents.read_rows(
+            texts.paths.shard_path(texts.paths.inputs, "documents", shard),
+            documents.STAGE_SCHEMA, ["source", "path", "record", "sha256"])
+    for row in rows:
+        origin = Origin(row["source"], row["path"], row["record"])
+        yield row["sha256"], claim(origin, indices[origin.source])
 
 
-class DropOthers(beam.DoFn):
-    """(hash, claims) -> `Dropped` for every document but the one that is kept."""
-
-    def process(self, element: tuple[str, Iterable[Claim]]) -> Iterator[Dropped]:
-        _, claims = element
-        claims = list(claims)
-        winner = min(claims)
-        representative = origin_of(winner).id
-        for other in claims:
-            if other != winner:
-                yield Dropped(origin_of(other), "dedup", "exact duplicate",
-                              f"same text as {representative}")
+def drop_others(element: tuple[str, Iterable[Claim]]) -> Iterator[tuple[str, dict[str, str]]]:
+    """(hash, claims) -> (id, decision) of every document but the one that is kept."""
+    _, claims = element
+    claims = list(claims)
+    winner = min(claims)
+    for other in claims:
+        if other != winner:
+            yield origin_of(other).id, {"detail": f"same text as {origin_of(winner).id}"}
 
 
 def find_equal(start: Any, texts: Texts, cleaned: bool = False) -> Any:
     """(shard, (id, decision)) of the documents that have the text of another."""
     shards = texts.paths.shards
     return (texts.shard_numbers(start)
-            | "Claim texts" >> beam.ParDo(Claims(texts, cleaned))
+            | "Claim texts" >> beam.FlatMap(_claims, texts, cleaned)
             | "Group by text hash" >> beam.GroupByKey()
-            | "Keep first" >> beam.ParDo(DropOthers())
-            | "Dropped by shard" >> beam.Map(lambda dropped: (
-                files.shard_of(dropped.origin.id, shards),
-                (dropped.origin.id, {"detail": dropped.detail}))))
+            | "Keep first" >> beam.FlatMap(drop_others)
+            | "Dropped by shard" >> beam.Map(
+                lambda decided: (files.shard_of(decided[0], shards), decided)))
 
 
 class CountOccurrences(beam.DoFn):
@@ -126,19 +111,13 @@ class CountOccurrences(beam.DoFn):
             yield part, values.tobytes()
 
 
-class WriteRepeated(beam.DoFn):
+def _write_repeated(element: tuple[int, Iterable[bytes]], texts: Texts, unit: str) -> int:
     """(part, packed occurrences) -> the part, once a file has the first of each repeated one."""
-
-    def __init__(self, texts: Texts, unit: str):
-        self._texts, self._unit = texts, unit
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[int]:
-        part, blobs = element
-        table = repeated(buckets.unpack(blobs, OCCURRENCE),
-                         getattr(self._texts.settings, self._unit).max_documents)
-        paths = self._texts.paths
-        write_file(paths, work(paths, "repeated", self._unit, f"{part:02d}"), table.tobytes())
-        yield part
+    part, blobs = element
+    table = repeated(buckets.unpack(blobs, OCCURRENCE),
+                     getattr(texts.settings, unit).max_documents)
+    write_file(texts.paths, work(texts.paths, "repeated", unit, f"{part:02d}"), table.tobytes())
+    return part
 
 
 def find_repeated(start: Any, texts: Texts, unit: str) -> Any:
@@ -146,4 +125,4 @@ def find_repeated(start: Any, texts: Texts, unit: str) -> Any:
     return (texts.shard_numbers(start)
             | "Occurrences" >> beam.ParDo(CountOccurrences(texts, unit))
             | "Group by part" >> beam.GroupByKey()
-            | "Find repeated" >> beam.ParDo(WriteRepeated(texts, unit)))
+            | "Find repeated" >> beam.Map(_write_repeated, texts, unit))

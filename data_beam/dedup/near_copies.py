@@ -163,30 +163,25 @@ class Keys(beam.DoFn):
             yield (kind, number), values.tobytes()
 
 
-class FindBuckets(beam.DoFn):
-    """((kind, part), packed entries) -> (unit, packed buckets); to the output `nodes`: (shard,
-    packed nodes)."""
-
-    def __init__(self, search: Search):
-        self._search = search
-
-    def process(self, element: tuple[tuple[int, int], Iterable[bytes]]) -> Iterator[Any]:
-        (kind, _), blobs = element
-        if kind == _SIMHASH:
-            found = list(buckets.simhash_buckets(
-                buckets.unpack(blobs, buckets.FINGERPRINTED), self._search.simhash.distance))
-        else:
-            found = list(buckets.key_buckets(buckets.unpack(blobs, buckets.KEYED)))
-            if kind == _SHINGLES:
-                found = [bucket for bucket in found if len(bucket) <= MOST_HOLDERS]
-        if not found:
-            return
-        units = mix64(np.array([bucket[0] for bucket in found], np.uint64)) % np.uint64(
-            self._search.units)
-        for unit, places in buckets.by_part(units.astype(np.int64), np.arange(len(found))):
-            yield unit, buckets.pack_buckets([found[place] for place in places])
-        for nodes in _by_shard(np.unique(np.concatenate(found)), self._search.offsets):
-            yield TaggedOutput("nodes", nodes)
+def _find_buckets(element: tuple[tuple[int, int], Iterable[bytes]], search: Search
+                  ) -> Iterator[Any]:
+    """((kind, part), packed entries) -> (unit, packed buckets); (shard, packed nodes) to the output
+    `nodes`."""
+    (kind, _), blobs = element
+    if kind == _SIMHASH:
+        found = list(buckets.simhash_buckets(
+            buckets.unpack(blobs, buckets.FINGERPRINTED), search.simhash.distance))
+    else:
+        found = list(buckets.key_buckets(buckets.unpack(blobs, buckets.KEYED)))
+        if kind == _SHINGLES:
+            found = [bucket for bucket in found if len(bucket) <= MOST_HOLDERS]
+    if not found:
+        return
+    units = mix64(np.array([bucket[0] for bucket in found], np.uint64)) % np.uint64(search.units)
+    for unit, places in buckets.by_part(units.astype(np.int64), np.arange(len(found))):
+        yield unit, buckets.pack_buckets([found[place] for place in places])
+    for nodes in _by_shard(np.unique(np.concatenate(found)), search.offsets):
+        yield TaggedOutput("nodes", nodes)
 
 
 def _by_shard(nodes: np.ndarray, offsets: tuple[int, ...]) -> Iterator[tuple[int, bytes]]:
@@ -195,62 +190,44 @@ def _by_shard(nodes: np.ndarray, offsets: tuple[int, ...]) -> Iterator[tuple[int
         yield shard, those.astype("<i8").tobytes()
 
 
-class WriteUnit(beam.DoFn):
-    """(unit, packed buckets) -> path of a file with the distinct buckets."""
-
-    def __init__(self, search: Search):
-        self._search = search
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[str]:
-        unit, blobs = element
-        path = self._search.folder("units", f"{unit:05d}")
-        write_file(self._search.texts.paths, path,
-                   buckets.pack_buckets(buckets.distinct_buckets(blobs)))
-        yield path
+def _write_unit(element: tuple[int, Iterable[bytes]], search: Search) -> str:
+    """(unit, packed buckets) -> path of a file with the different ones."""
+    unit, blobs = element
+    path = search.folder("units", f"{unit:05d}")
+    write_file(search.texts.paths, path, buckets.pack_buckets(buckets.distinct_buckets(blobs)))
+    return path
 
 
-class WriteStore(beam.DoFn):
-    """(shard, packed nodes) -> "", after their shingles are written to the store."""
-
-    def __init__(self, search: Search):
-        self._search = search
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[str]:
-        shard, blobs = element
-        search = self._search
-        rows = np.unique(buckets.unpack(blobs, np.dtype("<i8"))) - search.offsets[shard]
-        folder = search.folder("store")
-        files.make_folder(folder)
-        store.write(folder, search.texts.paths.temporary, shard, (
-            (row, columns, distinct(search.shingles(columns)))
-            for row, columns in search.texts.read(shard, rows.tolist())))
-        yield ""
+def _write_store(element: tuple[int, Iterable[bytes]], search: Search) -> str:
+    """(shard, packed nodes) -> "", once their shingles are in the store."""
+    shard, blobs = element
+    rows = np.unique(buckets.unpack(blobs, np.dtype("<i8"))) - search.offsets[shard]
+    folder = search.folder("store")
+    files.make_folder(folder)
+    store.write(folder, search.texts.paths.temporary, shard, (
+        (row, columns, distinct(search.shingles(columns)))
+        for row, columns in search.texts.read(shard, rows.tolist())))
+    return ""
 
 
-class Verify(beam.DoFn):
-    """Path of a unit -> the same path, after its edges and counts are in files of that name."""
-
-    def __init__(self, search: Search):
-        self._search = search
-
-    def process(self, path: str) -> Iterator[str]:
-        search = self._search
-        paths = search.texts.paths
-        stored = search.store()
-        verifier = buckets.Verifier(search.threshold, search.minhash.containment, stored.size,
-                                    stored.shingles)
-        found = buckets.unpack_buckets(files.read_bytes(path))
-        sizes = [len(bucket) for bucket in found]
-        for bucket in found:
-            verifier.add(bucket.tolist())
-        stored.close()
-        name = path.rpartition("/")[2]
-        write_edges(paths, search.folder("edges", name), verifier.edges)
-        counts = {"buckets": len(found), "largest_bucket": max(sizes, default=0),
-                  "hot_buckets": sum(size > search.hot_bucket for size in sizes),
-                  "edges": len(verifier.edges)}
-        write_file(paths, search.folder("counts", name), json.dumps(counts).encode("ascii"))
-        yield path
+def _verify(path: str, search: Search) -> str:
+    """Path of a unit -> the same, once its edges and counts are in files of that name."""
+    paths = search.texts.paths
+    stored = search.store()
+    verifier = buckets.Verifier(search.threshold, search.minhash.containment, stored.size,
+                                stored.shingles)
+    found = buckets.unpack_buckets(files.read_bytes(path))
+    sizes = [len(bucket) for bucket in found]
+    for bucket in found:
+        verifier.add(bucket.tolist())
+    stored.close()
+    name = path.rpartition("/")[2]
+    write_edges(paths, search.folder("edges", name), verifier.edges)
+    counts = {"buckets": len(found), "largest_bucket": max(sizes, default=0),
+              "hot_buckets": sum(size > search.hot_bucket for size in sizes),
+              "edges": len(verifier.edges)}
+    write_file(paths, search.folder("counts", name), json.dumps(counts).encode("ascii"))
+    return path
 
 
 def _linked(search: Search) -> Iterator[tuple[int, bytes]]:
@@ -268,23 +245,23 @@ def find(start: Any, search: Search) -> Any:
     found = (search.texts.shard_numbers(start)
              | "Keys" >> beam.ParDo(Keys(search))
              | "Group by key" >> beam.GroupByKey()
-             | "Find buckets" >> beam.ParDo(FindBuckets(search)).with_outputs(
+             | "Find buckets" >> beam.FlatMap(_find_buckets, search).with_outputs(
                  "nodes", main="buckets"))
     units = (found["buckets"]
              | "Group by unit" >> beam.GroupByKey()
-             | "Write unit" >> beam.ParDo(WriteUnit(search)))
+             | "Write unit" >> beam.Map(_write_unit, search))
     stored = ((found["nodes"], start | "Linked before" >> beam.FlatMap(lambda _: _linked(search)))
               | "All nodes" >> beam.Flatten()
               | "Group by shard" >> beam.GroupByKey()
-              | "Write store" >> beam.ParDo(WriteStore(search)))
-    # Grouping everything under one key makes `Verify` wait until every shard is stored.
+              | "Write store" >> beam.Map(_write_store, search))
+    # Grouping all under one key waits until every shard is stored.
     return ((units, stored)
             | "Units and stores" >> beam.Flatten()
             | "Path with no key" >> beam.Map(lambda path: (None, path))
             | "All stored" >> beam.GroupByKey()
             | "Units" >> beam.FlatMap(lambda all: [path for path in all[1] if path])
             | "Spread units" >> beam.Reshuffle()
-            | "Verify" >> beam.ParDo(Verify(search)))
+            | "Verify" >> beam.Map(_verify, search))
 
 
 def counts(search: Search) -> dict[str, int]:

@@ -112,15 +112,12 @@ def token_hashes(text: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shingles(text: str, word_ngram: int = 5, character_ngram: int = 5) -> np.ndarray:
-    """The shingles of a text.
+    """The shingles of a text: [shingles] uint64 in no order, some maybe more than once; empty for
+    too few tokens.
 
     Args:
-      text: any text.
       word_ngram: tokens of a shingle that begins with a word.
       character_ngram: tokens of a shingle that begins with a letter that stands alone.
-
-    Returns:
-      [shingles] uint64 in no order, some maybe more than once; empty for too few tokens.
     """
     tokens, alone = token_hashes(text)
     if word_ngram == character_ngram:
@@ -224,7 +221,6 @@ def simhash(shingles: np.ndarray) -> int:
 
 def masks(distance: int, blocks: int) -> np.ndarray:
     """[choices] uint64: the bits of each choice of `blocks - distance` blocks."""
-    assert blocks > distance
     edges = [BITS * block // blocks for block in range(blocks + 1)]
     block_masks = [(1 << last) - (1 << first) for first, last in itertools.pairwise(edges)]
     return np.array([sum(chosen) for chosen in

@@ -40,9 +40,8 @@ def write(folder: str, temporary: str, shard: int,
     """Writes the store of a shard.
 
     Args:
-      folder: existing folder of the stores.
-      temporary: existing folder on the same file system for unfinished files.
-      shard: its number.
+      folder, temporary: existing folders of the stores and, on the same file system, for unfinished
+        files.
       rows: (row, columns of the document, shingles in ascending order), in order of rows.
     """
     table: list[dict[str, Any]] = []
@@ -74,12 +73,7 @@ class _Shard:
 
 
 class Store:
-    """Reads the stores of all shards.
-
-    Args:
-      folder: of the stores.
-      offsets: as `texts.shard_offsets` gives them.
-    """
+    """Reads the stores of all shards in a folder; `offsets` are those of `texts.shard_offsets`."""
 
     def __init__(self, folder: str, offsets: tuple[int, ...]):
         self._folder, self._offsets = folder, offsets

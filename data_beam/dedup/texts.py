@@ -48,7 +48,7 @@ def work(paths: StagePaths, *parts: str) -> str:
 def write_file(paths: StagePaths, path: str, data: bytes) -> None:
     """A whole file in the working folder."""
     files.make_folder(path.rpartition("/")[0])
-    files.write_atomically(path, paths.temporary, lambda handle: handle.write(data))
+    files.write_atomically(path, paths.temporary, data)
 
 
 class WriteDecisions(beam.DoFn):
@@ -117,47 +117,17 @@ def repeated(occurrences: np.ndarray, max_documents: int) -> np.ndarray:
     return ordered[starts[counts > max_documents]]
 
 
-class Remover:
-    """Removes repeated texts from documents.
-
-    Args:
-      settings: by unit, those that are switched on.
-      tables: by unit, what `repeated` found.
-    """
-
-    def __init__(self, settings: dict[str, RepeatedTextConfig], tables: dict[str, np.ndarray]):
-        self._settings = settings
-        self._first = {
-            unit: dict(zip(table["hash"].tolist(),
-                           zip(table["source"].tolist(), table["id"].tolist(), strict=True),
-                           strict=True))
-            for unit, table in tables.items()}
-
-    def __call__(self, text: str, source: int, id: str) -> tuple[str, tuple[str, ...]]:
-        """The text without them, and what was done: `repeated lines removed: 3`."""
-        me = source, int(id[:16], 16)
-        done = []
-        for unit in UNITS:
-            if unit in self._settings and self._first[unit]:
-                text, removed = self._remove(text, unit, me)
-                if removed:
-                    done.append(f"repeated {unit} removed: {removed}")
-        return text, tuple(done)
-
-    def _remove(self, text: str, unit: str, me: tuple[int, int]) -> tuple[str, int]:
-        minimum, first = self._settings[unit].min_characters, self._first[unit]
-        kept: list[str] = []
-        removed = 0
-        for part in _SEPARATORS[unit].split(text):
-            bare = part.strip()
-            if len(bare) >= minimum and first.get(_hash(unit, bare), me) != me:
-                removed += 1
-            else:
-                kept.append(part)
-        if not removed:
-            return text, 0
-        joined = ("\n\n" if unit == "paragraphs" else "\n").join(kept)
-        return re.sub(r"\n{3,}", "\n\n", joined).strip("\n"), removed
+def _remove(text: str, unit: str, minimum: int, first: dict[int, tuple[int, int]],
+            me: tuple[int, int]) -> tuple[str, int]:
+    """The text without the lines (paragraphs) of `minimum` characters and more whose first
+    occurrence (source and id, by hash) is not in this document, and how many those were."""
+    parts = _SEPARATORS[unit].split(text)
+    kept = [part for part in parts if len(part.strip()) < minimum
+            or first.get(_hash(unit, part.strip()), me) == me]
+    if len(kept) == len(parts):
+        return text, 0
+    joined = ("\n\n" if unit == "paragraphs" else "\n").join(kept)
+    return re.sub(r"\n{3,}", "\n\n", joined).strip("\n"), len(parts) - len(kept)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,27 +151,32 @@ class Texts:
                 | "Spread shards" >> beam.Reshuffle())
 
     def remover(self) -> Callable[[str, str, str], tuple[str, tuple[str, ...]]]:
-        """(text, source, id) -> the text without what is repeated elsewhere, and what was done."""
-        units = {unit: getattr(self.settings, unit) for unit in UNITS
-                 if getattr(self.settings, unit).enabled}
-        tables = {unit: np.sort(unpack(
-            [files.read_bytes(entry.path)
-             for entry in files.match(work(self.paths, "repeated", unit), "*")], OCCURRENCE),
-            order="hash") for unit in units}
-        remove = Remover(units, tables)
+        """(text, source, id) -> the text without what is repeated elsewhere, and what was done:
+        `repeated lines removed: 3`."""
+        firsts = {}
+        for unit in UNITS:
+            if getattr(self.settings, unit).enabled:
+                found = files.match(work(self.paths, "repeated", unit), "*")
+                table = unpack([files.read_bytes(entry.path) for entry in found], OCCURRENCE)
+                firsts[unit] = {hash: (source, id) for hash, source, id in table.tolist()}
         indices = {source: number for number, source in enumerate(self.sources)}
-        return lambda text, source, id: remove(text, indices[source], id)
+
+        def remove(text: str, source: str, id: str) -> tuple[str, tuple[str, ...]]:
+            me = indices[source], int(id[:16], 16)
+            done = []
+            for unit, first in firsts.items():
+                minimum = getattr(self.settings, unit).min_characters
+                text, removed = _remove(text, unit, minimum, first, me) if first else (text, 0)
+                if removed:
+                    done.append(f"repeated {unit} removed: {removed}")
+            return text, tuple(done)
+
+        return remove
 
     def read(self, shard: int, rows: Iterable[int] | None = None, repeated: bool = True,
              progress: WorkerProgress | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """(row, columns) of the documents of a shard that no step so far has dropped.
-
-        Args:
-          shard: its number.
-          rows: the rows that are wanted, None for all.
-          repeated: remove repeated lines and paragraphs.
-          progress: counts the rows.
-        """
+        """(row, columns) of the documents of a shard that no step so far has dropped; of some rows,
+        if they are given. Repeated lines and paragraphs are removed, unless `repeated` is False."""
         dropped = {id for step in ("exact", "exact_again", "near")
                    for id, decision in read_decisions(self.paths, step, shard).items()
                    if not decision.get("kept", False)}

@@ -1,13 +1,8 @@
 """C4's filter: lines are removed, then the document is judged by the lines that are left.
 
 Sources: Raffel et al. 2020 (JMLR 21, section 2.2) and the two implementations in use, which do not
-agree with each other; `preset` chooses:
-
-| | `tfds` (TensorFlow Datasets, `c4_utils.clean_page`) | `datatrove` (`C4QualityFilter`) |
-|---|---|---|
-| words of a line, at least | 5, without citations | 3, with citations |
-| sentences of a document, at least | 3 | 5 |
-| with `end_marks="paper"` a line ends with | . ? ! " | . ? ! " ' |
+agree with each other: `tfds` (TensorFlow Datasets, `c4_utils.clean_page`) counts the words of a
+line without citations, `datatrove` (`C4QualityFilter`) with them. Tables below have their numbers.
 
 In both, line by line: a word of more than 1000 characters drops the line; citations (`[1]`,
 `[edit]`, `[citation needed]`) are removed; a line without terminal punctuation, or ending with
@@ -22,6 +17,7 @@ those of rjieba without punctuation, and policy phrases are Chinese ones.
 """
 
 import dataclasses
+import itertools
 import re
 import string
 from collections.abc import Sequence
@@ -45,6 +41,7 @@ _ENGLISH_POLICIES = ("terms of use", "privacy policy", "cookie policy", "uses co
                      "use of cookies", "use cookies")
 _CHINESE_POLICIES = ("使用条款", "服务条款", "隐私政策", "隐私權政策", "隐私权政策", "使用cookie",
                      "免责声明", "版权所有")
+# What ends a line with `end_marks="paper"`; words of a line and sentences of a document, at least.
 _PAPER_MARKS = {"tfds": ('.', '?', '!', '"'), "datatrove": ('.', '?', '!', '"', "'")}
 _MIN_WORDS = {"tfds": 5, "datatrove": 3}
 _MIN_SENTENCES = {"tfds": 3, "datatrove": 5}
@@ -191,7 +188,5 @@ class C4Filter(TextFilter):
 
 def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """The text without these parts, which come in order."""
-    if not spans:
-        return text
-    edges = [0, *(edge for span in spans for edge in span), len(text)]
+    edges = [0, *itertools.chain.from_iterable(spans), len(text)]
     return "".join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))

@@ -8,14 +8,13 @@ here that is a setting (by OpenCC's t2s), because one quotation in traditional c
 
 import dataclasses
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
 from data_beam.filters.basic import short_lines
 from data_beam.filters.ngram_counts import character_hashes, repeated
 from data_beam.filters.text_filter import (
-    Failure,
+    Failures,
     TextFilter,
     View,
     above,
@@ -61,7 +60,7 @@ class ChineseWebTextFilter(TextFilter):
             self._simplify = converter("t2s")
         return {"zh": self._config}
 
-    def failures(self, view: View, limits: ChineseWebTextConfig) -> Iterator[Failure | None]:
+    def failures(self, view: View, limits: ChineseWebTextConfig) -> Failures:
         text = view.text
         if len(text) <= limits.min_characters:
             yield failure("too short", len(text), limits.min_characters)

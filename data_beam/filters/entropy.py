@@ -9,10 +9,9 @@ Short texts are not judged, because their length bounds their entropy.
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterator
 
 from data_beam.config.checks import check_idle, check_order
-from data_beam.filters.text_filter import Failure, TextFilter, View, above, below, share
+from data_beam.filters.text_filter import Failures, TextFilter, View, above, below, share
 from maxlm.config.schema import setting
 
 
@@ -51,7 +50,7 @@ class EntropyFilter(TextFilter):
     name = "entropy"
     settings = EntropyConfig
 
-    def failures(self, view: View, limits: EntropyThresholds) -> Iterator[Failure | None]:
+    def failures(self, view: View, limits: EntropyThresholds) -> Failures:
         if len(view.squeezed) >= limits.min_characters:
             bits = entropy(view.squeezed)
             yield below("low entropy", bits, limits.min_bits)

@@ -14,13 +14,14 @@ FineWeb runs it after `c4` with `require_end_mark=False`; FineWeb-2 does not use
 
 import dataclasses
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from data_beam.config.checks import check_idle
 from data_beam.filters.basic import short_lines
 from data_beam.filters.segmentation import LINE_ENDS
 from data_beam.filters.text_filter import (
     Failure,
+    Failures,
     TextFilter,
     View,
     check_off,
@@ -80,7 +81,7 @@ class FineWebFilter(TextFilter):
         paper = self._config.preset == "paper"
         return {"en": self._config.paper if paper else self._config.en, "zh": self._config.zh}
 
-    def failures(self, view: View, limits: FineWebThresholds) -> Iterator[Failure | None]:
+    def failures(self, view: View, limits: FineWebThresholds) -> Failures:
         lines = view.lines
         if not lines:
             yield "empty", ""

@@ -9,14 +9,14 @@ the thresholds of FineWeb-2's `cmn_Hani.yml` for Chinese. A word is what spaCy (
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from data_beam.base.characters import fold_case
 from data_beam.config.checks import check_order
 from data_beam.filters.ngram_counts import WordNgrams
 from data_beam.filters.segmentation import is_punctuation
 from data_beam.filters.text_filter import (
-    Failure,
+    Failures,
     TextFilter,
     View,
     above,
@@ -89,7 +89,7 @@ class GopherQualityFilter(TextFilter):
         ("words without letters", r"[^\w\s]+|\b\d+\b"),
     )
 
-    def failures(self, view: View, limits: GopherQualityThresholds) -> Iterator[Failure | None]:
+    def failures(self, view: View, limits: GopherQualityThresholds) -> Failures:
         total = len(view.words)
         words = characters = 0
         for word, count in view.word_counts.items():
@@ -184,7 +184,7 @@ class GopherRepetitionFilter(TextFilter):
     name = "gopher_repetition"
     settings = GopherRepetitionConfig
 
-    def failures(self, view: View, limits: GopherRepetitionThresholds) -> Iterator[Failure | None]:
+    def failures(self, view: View, limits: GopherRepetitionThresholds) -> Failures:
         text, every = view.text, self._config.counting == "every"
         if not text:
             return
@@ -205,11 +205,12 @@ class GopherRepetitionFilter(TextFilter):
                 characters -= n - 1  # without the spaces
             yield above(f"top {n}-gram", characters * copies / size, limit,
                         view.phrase(words[index:index + n]))
+        ngrams = spaced if every else WordNgrams(words, 0)
         for n, limit in enumerate(limits.max_duplicate_ngrams, 5):
             if every:
-                characters, of, index = spaced.every_copy(n)
+                characters, of, index = ngrams.every_copy(n)
             else:
-                (characters, index), of = view.joined.later_copies(n), size
+                (characters, index), of = ngrams.later_copies(n), size
             yield above(f"duplicate {n}-grams", characters / max(of, 1), limit,
                         view.phrase(words[index:index + n]))
 

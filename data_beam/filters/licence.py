@@ -15,26 +15,18 @@ from maxlm.config.schema import ConfigError, suggestion
 
 # Spellings that no pattern below matches, in lower case with single spaces. "BSD" is left out,
 # because it may mean any of several licences.
-_SPELLINGS = {
-    "apache license": "Apache-2.0",
-    "apache software license": "Apache-2.0",
-    "mit license": "MIT",
-    "the mit license": "MIT",
-    "the mit license (mit)": "MIT",
-    "expat": "MIT",
-    "isc license": "ISC",
-    "isc license (iscl)": "ISC",
-    "the unlicense": "Unlicense",
-    "the unlicense (unlicense)": "Unlicense",
-    "new bsd license": "BSD-3-Clause",
-    "modified bsd license": "BSD-3-Clause",
-    "simplified bsd license": "BSD-2-Clause",
-    "python software foundation license": "PSF-2.0",
-    "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
-    "木兰宽松许可证 第2版": "MulanPSL-2.0",
-    "木兰宽松许可证 第二版": "MulanPSL-2.0",
-    "麻省理工学院许可证": "MIT",
-}
+_SPELLINGS = {spelling: name for name, spellings in {
+    "Apache-2.0": ("apache license", "apache software license"),
+    "MIT": ("mit license", "the mit license", "the mit license (mit)", "expat",
+            "麻省理工学院许可证"),
+    "ISC": ("isc license", "isc license (iscl)"),
+    "Unlicense": ("the unlicense", "the unlicense (unlicense)"),
+    "BSD-3-Clause": ("new bsd license", "modified bsd license"),
+    "BSD-2-Clause": ("simplified bsd license",),
+    "PSF-2.0": ("python software foundation license",),
+    "MPL-2.0": ("mozilla public license 2.0 (mpl 2.0)",),
+    "MulanPSL-2.0": ("木兰宽松许可证 第2版", "木兰宽松许可证 第二版"),
+}.items() for spelling in spellings}
 _NUMBERED = (  # name, then a version with or without its .0
     (re.compile(r"(?:the )?(?:apache|asl)(?: software)?(?: licen[cs]e)?,?[ -]*(?:version|v)?[ .-]*"
                 r"(1\.0|1\.1|2(?:\.0)?)"), "Apache-"),
@@ -53,6 +45,7 @@ _GNU_NAMES = {"lesser": "LGPL", "library": "LGPL", "affero": "AGPL", None: "GPL"
 # `Apache-2.0+`: this version or a later one (SPDX 2.3, annex D).
 _OR_LATER = re.compile(r"([a-z0-9][a-z0-9.-]*)\+(?=[\s()]|$)", re.IGNORECASE)
 
+_VERSION = re.compile(r"-[0-9]+(?:\.[0-9]+)*$")
 _MAX_CHARACTERS = 500
 """The name of a licence, or an expression, is shorter; a longer text is the licence itself."""
 
@@ -70,6 +63,10 @@ _CC_CHINESE = re.compile(
     r"((?:[ \-－—–]*(?:非商业性使用|非商业性|非商业|非商業性|相同方式共享|相同方式分享"
     r"|禁止演绎|禁止改作))*)[ 》]*([1-4](?:\.[05])?)?[ ]*(?:国际|國際|中国大陆|本地化)*"
     r"(?:版|许可协议|公共许可协议|授权)*")
+_CC_PARTS = (
+    (_CC_WORDS, {"noncommercial": "nc", "sharealike": "sa", "noderiv": "nd"}),
+    (_CC_CHINESE, {"非商": "nc", "相同": "sa", "禁止": "nd"}),
+)
 _CC_ZERO = re.compile(r"(?:cc[ -]?(?:0|zero)|creative commons (?:zero|0)|知识共享 ?(?:零|0))"
                       r"(?:[ -]*v?1(?:\.0)?)?(?: universal)?(?: licen[cs]e)?(?: public domain "
                       r"dedication)?")
@@ -86,37 +83,26 @@ def _creative_commons(parts: str, version: str | None) -> str:
 
 
 def _by_rule(text: str) -> str | None:
-    match = _CC_URL.fullmatch(text)
-    if match:
+    if match := _CC_URL.fullmatch(text):
         if match[3]:
             return "CC0-1.0" if match[3] == "zero" else None
         return _creative_commons(match[1], match[2])
     if _CC_ZERO.fullmatch(text):
         return "CC0-1.0"
-    match = _CC.fullmatch(text)
-    if match and "by" in match[1]:
+    if (match := _CC.fullmatch(text)) and "by" in match[1]:
         return _creative_commons(match[1], match[2])
-    match = _CC_WORDS.fullmatch(text)
-    if match:
-        words = re.sub("[ -]", "", match[1])
-        parts = "by" + ("nc" if "noncommercial" in words else "") + (
-            "sa" if "sharealike" in words else "") + ("nd" if "noderiv" in words else "")
-        return _creative_commons(parts, match[2])
-    match = _CC_CHINESE.fullmatch(text)
-    if match:
-        parts = "by" + ("nc" if "非商" in match[1] else "") + (
-            "sa" if "相同" in match[1] else "") + ("nd" if "禁止" in match[1] else "")
-        return _creative_commons(parts, match[2])
+    for pattern, parts in _CC_PARTS:
+        if match := pattern.fullmatch(text):
+            words = re.sub("[ -]", "", match[1])
+            found = [part for word, part in parts.items() if word in words]
+            return _creative_commons(" ".join(["by", *found]), match[2])
     for pattern, name in _NUMBERED:
-        match = pattern.fullmatch(text)
-        if match:
+        if match := pattern.fullmatch(text):
             return name + _version(match[1])
-    match = _BSD.fullmatch(text)
-    if match:
+    if match := _BSD.fullmatch(text):
         clauses = match[1] or match[2]
         return "0BSD" if clauses == "0" else f"BSD-{clauses}-Clause"
-    match = _GNU.fullmatch(text)
-    if match:
+    if match := _GNU.fullmatch(text):
         name = match[2].upper() if match[2] else _GNU_NAMES[match[1]]
         return f"{name}-{_version(match[3])}-{'or-later' if match[4] else 'only'}"
     return None
@@ -139,17 +125,13 @@ def identifiers() -> dict[str, str]:
 @functools.cache
 def families() -> dict[str, str]:
     """Identifiers without their version (`CC-BY` of `CC-BY-4.0`) by their lower-case form."""
-    found = {}
-    for name in identifiers().values():
-        match = re.fullmatch(r"(.+?)-[0-9]+(?:\.[0-9]+)*", name)
-        if match and match[1].lower() not in identifiers():
-            found[match[1].lower()] = match[1]
-    return found
+    bases = {_VERSION.sub("", name) for name in identifiers().values()}
+    return {base.lower(): base for base in bases if base.lower() not in identifiers()}
 
 
 def family_of(name: str) -> str:
     """`CC-BY` for `CC-BY-4.0`. `MIT-0` is its own: `MIT` is a licence and no family."""
-    base = re.sub(r"-[0-9]+(?:\.[0-9]+)*$", "", name)
+    base = _VERSION.sub("", name)
     return base if base.lower() in families() else name
 
 
@@ -179,12 +161,10 @@ def _without_references(tree: Any) -> Any | None:
 def parse(text: str) -> Any | None:
     """An SPDX expression from what a source calls its licence.
 
-    Args:
-      text: an identifier in any case, an expression with AND, OR, WITH, or one of the usual
-        spellings of Apache, BSD, Creative Commons (in Chinese too), GNU, MIT, Mozilla and Mulan
-        licences, or the address of a Creative Commons licence.
-
-    `Apache-2.0+` is `Apache-2.0`, which who takes the text may choose.
+    The text is an identifier in any case, an expression with AND, OR, WITH, one of the usual
+    spellings of Apache, BSD, Creative Commons (in Chinese too), GNU, MIT, Mozilla and Mulan
+    licences, or the address of a Creative Commons licence. `Apache-2.0+` is `Apache-2.0`, which who
+    takes the text may choose.
 
     Returns:
       A tree of `license_expression`, the name of a family as a text (`CC-BY`: the version is not
@@ -207,6 +187,10 @@ def parse(text: str) -> Any | None:
     return _without_references(tree)
 
 
+def _rendered(licence: Any) -> str:
+    return licence if isinstance(licence, str) else licence.render()
+
+
 class Allowed:
     """The licences of an allow-list.
 
@@ -227,18 +211,16 @@ class Allowed:
             if known is None and " with " in plain.lower() and tree is not None:
                 known = tree.render()
             if known is None:
-                if tree is not None:
-                    hint = f"write {tree if isinstance(tree, str) else tree.render()!r}"
-                    if re.search(" (?:and|or) ", str(tree), re.IGNORECASE):
-                        hint = "list each licence by itself"
-                else:
-                    hint = suggestion(plain, [*identifiers().values(),
-                                              *families().values()])
-                    hint = hint if hint.startswith("did you") else "see https://spdx.org/licenses"
+                hint = suggestion(plain, [*identifiers().values(), *families().values()])
+                if re.search(" (?:and|or) ", str(tree), re.IGNORECASE):
+                    hint = "list each licence by itself"
+                elif tree is not None:
+                    hint = f"write {_rendered(tree)!r}"
+                elif not hint.startswith("did you"):
+                    hint = "see https://spdx.org/licenses"
                 raise ConfigError(f"{field}[{index}]: {name!r} is no SPDX identifier; {hint}")
             # `GPL-2.0+` and other old identifiers are written as SPDX writes them today.
-            today: Any = parse(known)
-            self._names.add(today if isinstance(today, str) else today.render())
+            self._names.add(_rendered(parse(known)))
 
     def __call__(self, licence: Any) -> bool:
         """Whether a licence (from `parse`) lets a document stay.
@@ -255,6 +237,9 @@ class Allowed:
             return name in self._names or family_of(name) in self._names
         every = licence.operator.strip().upper() == "AND"
         return (all if every else any)(self(part) for part in licence.args)
+
+
+_UNKNOWN = {"keep": "", "drop": "licence unknown", "quarantine": "licence quarantined"}
 
 
 class LicenceFilter(Filter):
@@ -275,13 +260,10 @@ class LicenceFilter(Filter):
 
     def __call__(self, document: Document) -> Document | Dropped:
         licence = parse(document.licence)
-        said = repr(document.licence[:80])
         if licence is None:
-            if self._config.unknown == "keep":
-                return document
-            reason = {"drop": "licence unknown",
-                      "quarantine": "licence quarantined"}[self._config.unknown]
-            return Dropped(document.origin, self.name, reason, said)
-        if self._allowed(licence):
+            reason = _UNKNOWN[self._config.unknown]
+        else:
+            reason = "" if self._allowed(licence) else "licence not allowed"
+        if not reason:
             return document
-        return Dropped(document.origin, self.name, "licence not allowed", said)
+        return Dropped(document.origin, self.name, reason, repr(document.licence[:80]))

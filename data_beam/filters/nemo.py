@@ -9,10 +9,9 @@ feeds. NeMo looks for whole sentences on cookies; here their beginnings are enou
 
 import dataclasses
 import re
-from collections.abc import Iterator
 
 from data_beam.base.characters import fold_case
-from data_beam.filters.text_filter import Failure, TextFilter, View, above, excerpt, share
+from data_beam.filters.text_filter import Failures, TextFilter, View, above, excerpt, share
 
 _OTHER = re.compile(r"[^a-zA-Z0-9\n?!,.]+")
 # The same set as `regex_url` there, whose `$-_` is a range: / : ; < = > ? [ ] ^ % ' are in it.
@@ -59,7 +58,7 @@ class NemoFilter(TextFilter):
     def thresholds(self) -> dict[str, NemoConfig]:
         return {"en": self._config}
 
-    def failures(self, view: View, limits: NemoConfig) -> Iterator[Failure | None]:
+    def failures(self, view: View, limits: NemoConfig) -> Failures:
         text = view.text
         size = max(len(text), 1)
         symbols = sum(map(len, _OTHER.findall(text)))

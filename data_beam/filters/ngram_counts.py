@@ -7,6 +7,7 @@ costs one multiplication, and equal strings have equal hashes, however they are 
 different strings have the same hash with probability 2**-64.
 """
 
+import functools
 from collections.abc import Sequence
 from operator import mul
 
@@ -57,15 +58,12 @@ def _mixed(text: str) -> np.ndarray:
     return mix64(codes + np.uint64(_BASE))
 
 
-class _Letters(dict[str, int]):
-    """Character -> its mixed code point."""
-
-    def __missing__(self, character: str) -> int:
-        value = self[character] = int(_mixed(character)[0])
-        return value
+@functools.cache
+def _letter(character: str) -> int:
+    """The mixed code point of a character."""
+    return int(_mixed(character)[0])
 
 
-_letters = _Letters()
 _first_powers = _series(_BASE, _CACHED).tolist()
 
 
@@ -79,7 +77,7 @@ class _WordHashes(dict[str, int]):
         if len(self) >= _CACHE_ENTRIES:
             self.clear()
         # Integers of Python: an array of five numbers costs more than five of them.
-        value = sum(map(mul, map(_letters.__getitem__, word), _first_powers)) % 2**64
+        value = sum(map(mul, map(_letter, word), _first_powers)) % 2**64
         self[word] = value
         return value
 

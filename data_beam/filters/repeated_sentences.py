@@ -43,6 +43,7 @@ _END = re.compile(
             | (?<=[a-z]{{2}}\.)(?!(?:Com|Net|Org)\b)(?=[A-Z][a-z]{{0,15}}[\s,’']) )
         )[{_CLOSING}]* )""", re.VERBOSE)
 _EDGE = f"{_MARKS}{_OPENING}{_CLOSING} \t\u3000\n".replace("\\", "")
+# Marks and spaces, but no line ends.
 _BEFORE = re.compile(rf"[{_MARKS}{_OPENING}{_CLOSING} \t\u3000]*")
 
 
@@ -98,21 +99,15 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
     Marks before its first word (…and so on) are part of it. Together the sentences are the text.
     """
     start = 0
-    first = _word(text, start)
+    before = _BEFORE.match(text)
     for end in _END.finditer(text):
-        if end.start() < first:
+        if before and end.start() < before.end():
             continue
         yield start, end.end()
         start = end.end()
-        first = _word(text, start)
+        before = _BEFORE.match(text, start)
     if start < len(text):
         yield start, len(text)
-
-
-def _word(text: str, start: int) -> int:
-    """Where marks and spaces, but no line ends, that begin at `start` stop."""
-    match = _BEFORE.match(text, start)
-    return match.end() if match else start
 
 
 def _repeated(text: str, limits: RepeatedSentencesThresholds) -> dict[str, int]:
@@ -140,10 +135,7 @@ def _repeated(text: str, limits: RepeatedSentencesThresholds) -> dict[str, int]:
 def _without_copies(original: str, text: str, repeated: set[str]) -> str:
     """A text with only the first copy of each of these sentences; lines left empty go too.
 
-    Args:
-      original: the text.
-      text: its view, in which sentences are compared; positions are the same.
-      repeated: the sentences, as in `text`.
+    Sentences are those of `text`, the view of the original, which has the same positions.
     """
     seen: set[str] = set()
     pieces: list[str] = []

@@ -5,14 +5,13 @@ Its filters on perplexity and language are `perplexity` and `language`.
 """
 
 import dataclasses
-from collections.abc import Iterator
 from functools import cache
 
 from data_beam.base.characters import fold_case
 from data_beam.filters.ngram_counts import character_hashes, repeated
 from data_beam.filters.segmentation import is_punctuation
 from data_beam.filters.text_filter import (
-    Failure,
+    Failures,
     TextFilter,
     View,
     above,
@@ -60,7 +59,7 @@ class RootsFilter(TextFilter):
     settings = RootsConfig
     libraries = (*TextFilter.libraries, "stopwordsiso")
 
-    def failures(self, view: View, limits: RootsThresholds) -> Iterator[Failure | None]:
+    def failures(self, view: View, limits: RootsThresholds) -> Failures:
         text = view.text
         if not text:
             return
@@ -108,7 +107,7 @@ class NgramRepetitionFilter(TextFilter):
     name = "ngram_repetition"
     settings = NgramRepetitionConfig
 
-    def failures(self, view: View, limits: NgramRepetitionThresholds) -> Iterator[Failure | None]:
+    def failures(self, view: View, limits: NgramRepetitionThresholds) -> Failures:
         if limits.unit == "words":
             hashes = view.spaced.hashes(limits.window)
         else:

@@ -11,10 +11,10 @@ Time is linear in the length of the text: a run of more than 200 characters with
 by one pass of a regular expression.
 """
 
+import itertools
 import re
 import string
 from collections.abc import Callable, Iterable
-from typing import Any
 from unicodedata import category
 
 SENTENCE_ENDS = frozenset(
@@ -232,14 +232,9 @@ _runs = _Cache()
 
 def spaced_words(text: str) -> list[str]:
     """The words of a text in a language that writes spaces between them."""
-    words: list[str] = []
-    extend = words.extend
-    for run in map(_runs.__getitem__, text.split()):
-        extend(run)
-    return words
+    return list(itertools.chain.from_iterable(map(_runs.__getitem__, text.split())))
 
 
-_rjieba: Any = None
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LATIN = re.compile(r"[a-zA-Z0-9]+(?:\.[0-9]+)?%?|[+#&._%-]+|\S")
 
@@ -250,14 +245,11 @@ def chinese_words(text: str) -> list[str]:
     Those of rjieba, with its model for words out of the dictionary; `AB-12`, which it keeps whole,
     is three words, as in jieba.
     """
-    global _rjieba
-    if _rjieba is None:  # its dictionary takes a second to load
-        import rjieba
-        _rjieba = rjieba
+    import rjieba  # its dictionary takes a second to load
     try:
-        pieces = _rjieba.cut(text)
+        pieces = rjieba.cut(text)
     except UnicodeEncodeError:  # a lone surrogate, which no clean text holds
-        pieces = _rjieba.cut(_SURROGATE.sub("\ufffd", text))
+        pieces = rjieba.cut(_SURROGATE.sub("\ufffd", text))
     words: list[str] = []
     for word in pieces:
         if word.isalnum():

@@ -6,7 +6,7 @@ imports.
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from data_beam.base.characters import fold_case, fold_width
@@ -20,18 +20,16 @@ from maxlm.config.schema import setting
 
 Failure = tuple[str, str]
 """The reason to drop a document, and what was measured."""
+Failures = Iterator[Failure | None]
 _EXCERPT = 80
 
 
 class View:
     """A text as filters judge it, with its words and lines, each computed on first use.
 
-    Full-width letters, digits and signs are ASCII here. Positions are those of the original.
-
-    Args:
-      text: any text.
-      language: whose thresholds apply, `en` or `zh`: it decides what a word is. In Chinese
-        ！（），：；？ stay as they are.
+    Full-width letters, digits and signs are ASCII here; in Chinese ！（），：；？ stay as they are.
+    Positions are those of the original. The language, `en` or `zh`, is the one whose thresholds
+    apply: it decides what a word is.
     """
 
     def __init__(self, text: str, language: str):
@@ -51,11 +49,6 @@ class View:
     def folded_words(self) -> set[str]:
         """The different words, in the form in which they are compared without case."""
         return set(fold_case("\n".join(self.word_counts)).split("\n"))
-
-    @functools.cached_property
-    def joined(self) -> WordNgrams:
-        """n-grams of words written without a space between them."""
-        return WordNgrams(self.words, 0)
 
     @functools.cached_property
     def spaced(self) -> WordNgrams:
@@ -118,7 +111,7 @@ class TextFilter(Filter):
         """Thresholds by language."""
         return {"en": self._config.en, "zh": self._config.zh}
 
-    def failures(self, view: View, limits: Any) -> Iterable[Failure | None]:
+    def failures(self, view: View, limits: Any) -> Failures:
         """Compares a text with each threshold in turn; the first failure is why it is dropped.
 
         A subclass defines this, or `judge` if it changes documents.
@@ -147,29 +140,21 @@ class TextFilter(Filter):
         return Dropped(document.origin, self.name, *outcome)
 
 
-def above(reason: str, value: float, limit: float | None, sample: str | None = None
-          ) -> Failure | None:
-    """A failure if a value is above a limit that is on.
-
-    Args:
-      reason: to drop the document.
-      value, limit: written to the detail.
-      sample: a part of the text to quote.
-    """
-    if limit is None or value <= limit:
-        return None
-    return failure(reason, value, limit, sample)
-
-
-def below(reason: str, value: float, limit: float | None) -> Failure | None:
-    """A failure if a value is below a limit that is on; see `above`."""
-    return None if limit is None or value >= limit else failure(reason, value, limit)
-
-
 def failure(reason: str, value: float, limit: float, sample: str | None = None) -> Failure:
     """`0.3125, limit 0.3 'a part of the text'` with its reason."""
     quoted = "" if sample is None else f" {excerpt(sample)}"
     return reason, f"{value:.4g}, limit {limit:g}{quoted}"
+
+
+def above(reason: str, value: float, limit: float | None, sample: str | None = None
+          ) -> Failure | None:
+    """The failure of a value above a limit that is on."""
+    return None if limit is None or value <= limit else failure(reason, value, limit, sample)
+
+
+def below(reason: str, value: float, limit: float | None) -> Failure | None:
+    """The failure of a value below a limit that is on."""
+    return None if limit is None or value >= limit else failure(reason, value, limit)
 
 
 def excerpt(text: str) -> str:

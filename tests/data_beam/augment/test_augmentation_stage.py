@@ -31,6 +31,7 @@ from data_beam.runners import beam_options
 from data_beam.sinks import documents
 from data_beam.stages import corpus_manifest, stage_manifest, start
 from data_beam.stages.augmentation import ShardAugmenter
+from data_beam.stages.stage_manifest import STAGES
 from maxlm.config.schema import ConfigError, build, to_plain
 
 QUESTION = "Which of the two rivers that meet below the old town carries more water in summer?"
@@ -94,27 +95,30 @@ def inputs(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
+def run(recipe: RecipeConfig, output: Path, *stages: str) -> dict:
+    manifest = prepare.prepare(recipe, str(output), beam_options.pipeline_options([]),
+                               stages or STAGES)
+    return manifest or {}
+
+
+def rows_of(folder: Path) -> list[dict]:
+    return pq.read_table(folder).to_pylist()
+
+
 def test_samples_and_details_of_dropped_documents_are_masked(inputs):
-    prepare.prepare(make_recipe(inputs), str(inputs / "a"), beam_options.pipeline_options([]),
-                    ("extract", "filter"))
-    folder = inputs / "a" / "stages" / "filter"
-    shown = "".join(path.read_text("utf-8") for path in (folder / "samples").iterdir())
-    shown += str(pq.read_table(folder / "dropped").to_pylist())
-    assert "[EMAIL]" in shown and "li@example.com" not in shown
-
-
-def test_a_quote_cut_inside_a_number_is_masked(inputs):
+    """A quote that is cut inside a number too."""
     question = "Which elderly man of the waterside quarter under old towers has number"
     with open(inputs / "rows.jsonl", "a", encoding="utf-8") as handle:
         handle.write("\n" + json.dumps(
             {"text": f"{question} 11010519491231002X?", "licence": "CC0-1.0"}))
     (inputs / "set.jsonl").write_text(json.dumps({"question": f"{question} 11010519491231002X?"}))
-    prepare.prepare(make_recipe(inputs), str(inputs / "a"), beam_options.pipeline_options([]),
-                    ("extract", "filter"))
-    details = [row["detail"] for row in pq.read_table(
-        inputs / "a/stages/filter/dropped").to_pylist() if row["stage"] == "decontaminate"]
-    assert details
-    assert all(f"{question} [ID]'" in detail for detail in details), details
+    run(make_recipe(inputs), inputs / "a", "extract", "filter")
+    folder = inputs / "a/stages/filter"
+    shown = "".join(path.read_text("utf-8") for path in (folder / "samples").iterdir())
+    dropped = rows_of(folder / "dropped")
+    assert "[EMAIL]" in shown + str(dropped) and "li@example.com" not in shown + str(dropped)
+    details = [row["detail"] for row in dropped if row["stage"] == "decontaminate"]
+    assert details and all(f"{question} [ID]'" in detail for detail in details), details
 
 
 def digests(output: Path) -> dict[str, str]:
@@ -123,12 +127,10 @@ def digests(output: Path) -> dict[str, str]:
 
 
 def test_a_run_with_all_features(inputs):
-    recipe = make_recipe(inputs)
-    manifest = prepare.prepare(recipe, str(inputs / "a"), beam_options.pipeline_options([]))
-    assert manifest is not None
-    rows = pq.read_table(inputs / "a" / "documents").to_pylist()
-    reasons = {(d["stage"], d["reason"]): d["record"] for d in
-               pq.read_table(inputs / "a" / "dropped").to_pylist() if d["source"] == "rows"}
+    manifest = run(make_recipe(inputs), inputs / "a")
+    rows = rows_of(inputs / "a" / "documents")
+    reasons = {(d["stage"], d["reason"]): d["record"]
+               for d in rows_of(inputs / "a" / "dropped") if d["source"] == "rows"}
     assert reasons == {
         ("filter", "too short"): 9, ("licence", "licence not allowed"): 4,
         ("licence", "licence quarantined"): 5, ("decontaminate", "evaluation overlap"): 6}
@@ -147,12 +149,12 @@ def test_a_run_with_all_features(inputs):
         if origin is not None:
             assert by_id[origin]["split"] == "train" and by_id[origin]["source"] == row["source"]
             assert by_id[origin]["text"] != row["text"]
-    for source in ("rows", "same"):
+    for source, least in (("rows", 0.3), ("same", 0.0)):
         own = sum(len(row["text"]) for row in rows
                   if row["source"] == source and row["split"] == "train" and row not in augmented)
         extra = sum(len(row["text"]) for row in augmented if row["source"] == source)
         # Less than the cap, because back-translations are counted with their maximum length.
-        assert 0 <= extra <= 0.4 * (own + extra)
+        assert least * (own + extra) <= extra <= 0.4 * (own + extra)
         assert manifest["sources"][source]["kept"] == sum(r["source"] == source for r in rows)
     dead = [json.loads(line) for path in sorted((inputs / "a" / "dead_letters").iterdir())
             for line in path.read_text("utf-8").splitlines()]
@@ -188,47 +190,24 @@ def test_two_workers_write_the_same_bytes(inputs, monkeypatch):
     assert digests(inputs / "a") == digests(inputs / "b")
 
 
-def test_a_lower_cap_admits_fewer_documents(inputs):
-    options = beam_options.pipeline_options([])
-    counts = []
-    for number, cap in enumerate((0.02, 0.6)):
-        manifest = prepare.prepare(make_recipe(inputs, max_share=cap), str(inputs / f"o{number}"),
-                                   options)
-        assert manifest is not None
-        counts.append(manifest["total"]["augmented"])
-    assert counts[0] < counts[1]
-
-
-def test_another_dictionary_reruns_only_the_last_stages(inputs, capsys):
-    recipe, options = make_recipe(inputs), beam_options.pipeline_options([])
-    output = str(inputs / "a")
-    prepare.prepare(recipe, output, options, ("extract", "filter", "dedup"))
-    (inputs / "terms.tsv").write_text("fever\tpyrexia\n", encoding="utf-8")
-    capsys.readouterr()
-    prepare.prepare(recipe, output, options)
-    shown = capsys.readouterr().out
-    assert [stage for stage in ("extract", "filter", "dedup", "finish")
-            if f"{stage}: done before" in shown] == ["extract", "filter", "dedup"]
-    assert any("pyrexia" in text for text in
-               pq.read_table(Path(output) / "documents", columns=["text"])["text"].to_pylist())
-
-
-@pytest.mark.parametrize("section, field, first", [
-    ("privacy", "name_recogniser", "filter"), ("augment", "back_translation", "finish")])
-def test_an_edited_user_function_reruns_its_stage(inputs, section, field, first):
-    module = f"edited_{inputs.name}_{section}"
+@pytest.mark.parametrize("section, field, name, first", [
+    ("privacy", "name_recogniser", "edited_names:function", "filter"),
+    ("augment", "back_translation", "edited_translator:function", "finish"),
+    ("augment", "synonyms", "terms.tsv", "finish")])
+def test_an_edited_function_or_dictionary_reruns_its_stage(inputs, section, field, name, first):
+    module, is_function, _ = name.partition(":")
     plain = to_plain(make_recipe(inputs))
-    plain[section][field] = f"{module}:function"
+    plain[section][field] = name if is_function else str(inputs / name)
     recipe, found = build(RecipeConfig, plain), []
     listing = list_files(recipe)
     for edit in ("def function(x): return []", "def function(x): return [ ]"):
-        (inputs / f"{module}.py").write_text(edit)
+        (inputs / (f"{module}.py" if is_function else name)).write_text(edit)
         importlib.invalidate_caches()
         found.append((stage_manifest.fingerprints(recipe, listing),
                       corpus_manifest.identity(recipe, listing)))
     (before, loaded_before), (after, loaded_after) = found
-    redone = [stage for stage in stage_manifest.STAGES if before[stage] != after[stage]]
-    assert redone == list(stage_manifest.STAGES[stage_manifest.STAGES.index(first):])
+    redone = [stage for stage in STAGES if before[stage] != after[stage]]
+    assert redone == list(STAGES[STAGES.index(first):])
     assert loaded_before["loaded"] != loaded_after["loaded"]
     assert module not in sys.modules  # not imported: loading a model may take long
 
@@ -288,15 +267,11 @@ def test_augmented_documents_pass_the_filters(inputs, action):
     plain["augment"] |= {"back_translation": "leaking_translator:paraphrase", "synonym_share": 0.4}
     plain["privacy"] |= {"phone": action, "email": action}
     plain["split"] = {"validation": 0.0, "test": 0.0}
-    manifest = prepare.prepare(build(RecipeConfig, plain), str(inputs / "a"),
-                               beam_options.pipeline_options([]))
-    assert manifest is not None
-    rows = pq.read_table(inputs / "a" / "documents").to_pylist()
+    manifest = run(build(RecipeConfig, plain), inputs / "a")
+    rows, all_dropped = rows_of(inputs / "a/documents"), rows_of(inputs / "a/dropped")
     for forbidden in (QUESTION, "13800138000", "13912345678", "zhang@"):
         assert not any(forbidden in row["text"] for row in rows)
-        assert not any(forbidden in str(row) for row in
-                       pq.read_table(inputs / "a" / "dropped").to_pylist()
-                       if forbidden != QUESTION)
+        assert forbidden == QUESTION or forbidden not in str(all_dropped)
     augmented = [row for row in rows if dict(row["scores"]).get("augmented")]
     replaced = [row for row in augmented if "[PHONE]" in row["text"]]
     for kind in ("synonyms", "templates", "back_translation"):
@@ -306,8 +281,7 @@ def test_augmented_documents_pass_the_filters(inputs, action):
         assert dict(row["scores"])["pii/phone"] >= 1.0 and row["sha256"] == text_sha256(row["text"])
         assert any(t.startswith("privacy:phone=") for t in row["transforms"])
     read = {Origin(row["source"], str(inputs / "rows.jsonl"), row["record"]).id for row in rows}
-    dropped = [row for row in pq.read_table(inputs / "a" / "dropped").to_pylist()
-               if row["path"] == "facts.json"]
+    dropped = [row for row in all_dropped if row["path"] == "facts.json"]
     assert {(row["stage"], row["reason"]) for row in dropped} == {
         ("decontaminate", "evaluation overlap"),
         *([("privacy", "personal data")] if action == "drop" else [])}
@@ -330,9 +304,7 @@ def test_a_filter_that_fails_on_an_augmented_document_gives_a_dead_letter(inputs
                                            "        raise RuntimeError('no')\n    return []\n")
     plain = to_plain(make_recipe(inputs, max_share=0.9))
     plain["privacy"]["name_recogniser"] = "picky_names:find"
-    manifest = prepare.prepare(build(RecipeConfig, plain), str(inputs / "a"),
-                               beam_options.pipeline_options([]))
-    assert manifest is not None
+    manifest = run(build(RecipeConfig, plain), inputs / "a")
     assert manifest["sources"]["rows"]["dead_letters"]["privacy"] == {"failed": 2}
 
 

@@ -119,14 +119,13 @@ def test_copies_are_marked_and_have_their_own_ids(dictionary):
     row = corpus_row(original, "train")
     for number, copy in enumerate(rows, 1):
         assert copy["id"] == augmented_id(original.origin.id, "synonyms", number)
-        assert copy["id"] != original.origin.id
         assert len(copy["id"]) == 32 and int(copy["id"], 16) >= 0
         assert shard_of(copy["id"], 7) == shard_of(original.origin.id, 7)
         assert copy["sha256"] == text_sha256(copy["text"])
         assert copy["scores"] == [("augmented", 1.0), ("quality", 3.0)]
-        assert copy["transforms"][0] == "extract:html"
-        assert copy["transforms"][1].startswith("augment:synonyms=")
-        assert copy["transforms"][2] == f"augment:from={original.origin.id}"
+        first, made, origin = copy["transforms"]
+        assert (first, origin) == ("extract:html", f"augment:from={original.origin.id}")
+        assert made.startswith("augment:synonyms=")
         changed = {"id", "text", "sha256", "scores", "transforms"}
         assert {k: v for k, v in copy.items() if k not in changed} == {
             k: v for k, v in row.items() if k not in changed}
@@ -136,14 +135,11 @@ def test_copies_are_marked_and_have_their_own_ids(dictionary):
     assert augment(again, original) == rows
 
 
-def test_code_and_texts_without_terms_are_not_augmented(dictionary):
-    augmenter = Augmenter(AugmentConfig(synonyms=dictionary))
+def test_only_documents_in_admitted_buckets_are_created(dictionary):
+    """None of code and of texts without terms."""
+    augmenter = Augmenter(AugmentConfig(synonyms=dictionary, synonym_copies=5))
     assert augment(augmenter, document("他在跑步")) == []
     assert augment(augmenter, document("heart drug " * 9, is_code=True)) == []
-
-
-def test_only_documents_in_admitted_buckets_are_created(dictionary):
-    augmenter = Augmenter(AugmentConfig(synonyms=dictionary, synonym_copies=5))
     original = document("药，" * 50)
     ids = [row["id"] for row in augment(augmenter, original)]
     buckets = {bucket_of(ids[1]), bucket_of(ids[3])}
@@ -246,8 +242,6 @@ def test_an_invalid_table_raises_at_start(tmp_path, changes, message):
 # Back-translation.
 
 TRANSLATOR = """
-import random
-
 def swap(paragraphs):
     return [p.replace("很", "非常") for p in paragraphs]
 
@@ -263,18 +257,16 @@ def fewer(paragraphs):
 def text(paragraphs):
     return "text"
 
-def fails(paragraphs):
-    if "茶" in paragraphs[0]:
-        raise RuntimeError("out of memory")
-    return paragraphs
+def raising(error, if_holds):
+    def function(paragraphs):
+        if if_holds in paragraphs[0]:
+            raise error
+        return paragraphs
+    return function
 
-def exits(paragraphs):
-    if "茶" in paragraphs[0]:
-        raise SystemExit(3)
-    return paragraphs
-
-def always_fails(paragraphs):
-    raise KeyError("model")
+fails = raising(RuntimeError("out of memory"), "茶")
+exits = raising(SystemExit(3), "茶")
+always_fails = raising(KeyError("model"), "")
 """
 
 
@@ -292,11 +284,11 @@ def test_back_translation_keeps_empty_lines(translator):
     augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:swap"))
     [row] = augment(augmenter, original)
     assert row["text"] == "今天天气非常好。\n\n我们非常高兴去公园。\n"
-    assert row["id"] == augmented_id(original.origin.id, "back_translation", 1)
     assert row["transforms"][1:] == ["augment:back_translation",
                                      f"augment:from={original.origin.id}"]
     [planned] = augmenter.planned(original)
-    assert planned.id == row["id"] and planned.characters == int(1.5 * len(original.text))
+    assert planned.id == row["id"] == augmented_id(original.origin.id, "back_translation", 1)
+    assert planned.characters == int(1.5 * len(original.text))
     assert augment(augmenter, document("x = '很'", is_code=True)) == []
     assert list(augmenter.planned(document("x", is_code=True))) == []
     assert augment(augmenter, original, ()) == []
@@ -309,12 +301,10 @@ def test_unchanged_or_short_back_translations_are_not_kept(translator):
 
 
 def test_a_failing_translator_gives_a_dead_letter(translator):
-    augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:fails"))
-    assert augment(augmenter, document("茶很好")) == [DeadLetter(
-        Origin("s", "p"), "augment", "back-translation failed", "RuntimeError: out of memory")]
-    augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:exits"))
-    assert augment(augmenter, document("茶很好")) == [DeadLetter(
-        Origin("s", "p"), "augment", "back-translation failed", "SystemExit: 3")]
+    for function, detail in (("fails", "RuntimeError: out of memory"), ("exits", "SystemExit: 3")):
+        augmenter = Augmenter(AugmentConfig(back_translation=f"{translator}:{function}"))
+        assert augment(augmenter, document("茶很好")) == [DeadLetter(
+            Origin("s", "p"), "augment", "back-translation failed", detail)]
 
 
 @pytest.mark.parametrize("function, message", [

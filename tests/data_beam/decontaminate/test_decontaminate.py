@@ -37,11 +37,17 @@ def document(text: str) -> Document:
                     "0" * 64, ("extract:html",))
 
 
-def make(folder: Path, rows: list, fields=("question",), **settings_) -> DecontaminateFilter:
+def make(folder: Path, rows: list, fields=("question",), questions=(), **settings_
+         ) -> DecontaminateFilter:
     (folder / "set.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return load(folder, {"fields": fields, "questions": questions}, **settings_)
+
+
+def load(folder: Path, changes: dict, **settings_) -> DecontaminateFilter:
+    """With a set whose file is already there."""
     return DecontaminateFilter(build(DecontaminateConfig, {"sets": [
-        {"name": "sheep", "root": str(folder), "pattern": "set.jsonl", "fields": fields}],
-        **settings_}, "config.decontaminate"))
+        {"name": "sheep", "root": str(folder), "pattern": "set.jsonl", "fields": ["question"],
+         **changes}], **settings_}, "config.decontaminate"))
 
 
 # Tokens.
@@ -200,16 +206,13 @@ def test_case_punctuation_width_and_spacing_do_not_matter(tmp_path, question, fi
         assert isinstance(apply(document(filler + changed + filler)), Dropped), changed
 
 
-HOSPITAL = ("A patient is ad\u00admitted to the hos\u00adpital with se\u200bvere chest pain and "
-            "short\u00adness of breath; which drug should the nurse give first?")
 VIETNAMESE = ("Một người nông dân có mười bảy con cừu, tất cả trừ chín con đều bỏ chạy trong đêm; "
               "hỏi sáng hôm sau còn lại bao nhiêu con?")
 KOREAN = "농부에게 양이 열일곱 마리 있는데 밤사이에 아홉 마리를 빼고 모두 달아났다면"
 FORMS = [
     (unicodedata.normalize("NFD", VIETNAMESE), VIETNAMESE),
-    (HOSPITAL, re.sub("[\u00ad\u200b]", "", HOSPITAL)),
     ("".join(f"{c}\u2060" for c in CHINESE), CHINESE),
-    (QUESTION.replace("farm", "f\x00a\u200crm\ufe0f"), QUESTION),
+    (QUESTION.replace("farm", "f\x00a\u200cr\u00adm\ufe0f"), QUESTION),
     (unicodedata.normalize("NFD", KOREAN), KOREAN),
 ]
 
@@ -230,39 +233,33 @@ def test_the_form_of_an_item_and_invisible_characters_do_not_matter(tmp_path, it
     assert last.lstrip("\u2060？? ") == "Then o\u0302\u00ad㍿."
 
 
-@pytest.mark.parametrize("question, unit, n", [(QUESTION, 0, 13), (CHINESE, 1, 20)])
-def test_one_ngram_is_enough_and_one_token_less_is_not(tmp_path, question, unit, n):
+@pytest.mark.parametrize("question, joint, n", [(QUESTION, " ", 13), (CHINESE, "", 20)])
+def test_one_ngram_is_enough_and_one_token_less_is_not(tmp_path, question, joint, n):
     apply = make(tmp_path, [{"question": question}])
-    found, joint = tokens(question), "" if unit else " "
-    filler = CHINESE_FILLER if unit else FILLER
-    part = joint.join(found[3:3 + n])
-    assert isinstance(apply(document(filler + part + "。" + filler)), Dropped)
-    clean = document(filler + joint.join(found[3:2 + n]) + "。" + filler)
-    assert apply(clean) is clean
+    for size in (n, n - 1):
+        part = joint.join(tokens(question)[3:3 + size])
+        outcome = apply(document(f"{FILLER}{part}。{CHINESE_FILLER}"))
+        assert isinstance(outcome, Dropped) == (size == n)
 
 
 @pytest.mark.parametrize("count, unit, finds", [
     (7, "word", False), (8, "word", True), (12, "word", True), (12, "字", False), (13, "字", True),
 ])
 def test_short_items_are_searched_for_as_a_whole_or_not_at_all(tmp_path, count, unit, finds):
-    if unit == "word":
-        short, filler = " ".join(tokens(QUESTION)[:count]), FILLER
-    else:
-        short, filler = "".join(tokens(CHINESE)[:count]), CHINESE_FILLER
+    short = " ".join(tokens(QUESTION)[:count]) if unit == "word" else (
+        "".join(tokens(CHINESE)[:count]))
     apply = make(tmp_path, [{"question": QUESTION}, {"question": short}])
     assert apply.counts["sheep"].too_short == (not finds)
-    assert isinstance(apply(document(filler + short + " " + filler)), Dropped) == finds
+    assert isinstance(apply(document(f"{FILLER}{short} {CHINESE_FILLER}")), Dropped) == finds
 
 
 def test_a_little_overlap_can_be_allowed(tmp_path):
     apply = make(tmp_path, [{"question": QUESTION}], max_overlap=0.3)
-    text = FILLER + QUESTION
-    share = len(tokens(QUESTION)) / len(tokens(text))
+    clean = document(FILLER + QUESTION)
+    share = len(tokens(QUESTION)) / len(tokens(clean.text))
     assert 0.2 < share < 0.3
-    outcome = apply(document(text))
-    assert isinstance(outcome, Document) and outcome.text == text
-    assert outcome.scores["decontaminate/overlap"] == pytest.approx(share, abs=1e-12)
-    assert outcome.transforms == ("extract:html",)
+    assert apply(clean) == clean.with_scores(
+        **{"decontaminate/overlap": pytest.approx(share, abs=1e-12)})
     assert isinstance(apply(document(FILLER[:200] + QUESTION)), Dropped)
 
 
@@ -360,24 +357,21 @@ def test_an_answer_alone_is_no_evidence(tmp_path, language, length, asked, kept)
         assert isinstance(outcome, Dropped)
         unit = "words" if language == "en" else "characters"
         assert f": {length} {unit} of choices: '{phrase[:10]}" in outcome.detail
-    else:  # as it was before: every field alone is evidence
-        (tmp_path / "old").mkdir()
-        old = DecontaminateFilter(build(DecontaminateConfig, {"sets": [{
-            "name": "sheep", "root": str(tmp_path), "pattern": "set.jsonl",
-            "fields": ["question", "choices"], "questions": ["question", "choices"]}]}, ""))
-        assert isinstance(old(document(text)), Dropped)
+    else:  # with both as questions, every field alone is evidence
+        both = make(tmp_path, [other, item], ("question", "choices"),
+                    questions=("question", "choices"))
+        assert isinstance(both(document(text)), Dropped)
 
 
 def test_an_answer_beside_its_question_is_removed_too(tmp_path):
     phrase = " ".join(PHRASES["en"].split()[:12])
     apply = make(tmp_path, [{"question": QUESTION, "answer": phrase}], ("question", "answer"),
                  action="remove", window=0, max_removed=0.9)
-    for text, passages in ((f"{FILLER}{QUESTION} {FILLER}{phrase}. {FILLER}", 2),
-                           (f"{FILLER}{phrase}. {FILLER}", 0)):
-        outcome = apply(document(text))
-        assert isinstance(outcome, Document)
-        assert (f"decontaminate:passages={passages}" in outcome.transforms) == bool(passages)
-        assert (phrase in outcome.text) == (not passages)
+    alone = document(f"{FILLER}{phrase}. {FILLER}")
+    assert apply(alone) == alone
+    outcome = apply(document(f"{FILLER}{QUESTION} {FILLER}{phrase}. {FILLER}"))
+    assert isinstance(outcome, Document) and phrase not in outcome.text
+    assert "decontaminate:passages=2" in outcome.transforms
 
 
 @pytest.mark.parametrize("text, changed", [
@@ -453,9 +447,7 @@ def test_an_evaluation_set_that_cannot_be_used_is_an_error_at_start(
         data = content if isinstance(content, bytes) else content.encode()
         (tmp_path / "set.jsonl").write_bytes(data)
     with pytest.raises(ConfigError) as caught:
-        DecontaminateFilter(build(DecontaminateConfig, {"sets": [{
-            "name": "sheep", "root": str(tmp_path), "pattern": "set.jsonl",
-            "fields": ["question"], **changes}]}, "config.decontaminate"))
+        load(tmp_path, changes)
     assert message in str(caught.value) and "config.decontaminate.sets[0]" in str(caught.value)
 
 

@@ -13,39 +13,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data_beam import check_splits, prepare
+from data_beam import check_splits
 from data_beam.check_splits import LeakFinder, find_leaks
-from data_beam.config import (
-    DedupConfig,
-    FilterConfig,
-    InputConfig,
-    MinHashConfig,
-    RecipeConfig,
-    SourceConfig,
-    SplitConfig,
-)
+from data_beam.config import DedupConfig
 from data_beam.dedup.signatures import distinct, jaccard, shingles
-from data_beam.runners import beam_options
 from maxlm.config.schema import ConfigError
-
-HAN = "".join(map(chr, range(0x4E00, 0x5200)))
+from tests.data_beam.dedup.cases import NEAR, joined, recipe, run, words, write
 
 
 def texts(han: bool) -> list[str]:
     """Pairs and more of edited copies, at all similarities."""
     generator = random.Random(1)
-
-    def parts(count: int) -> list[str]:
-        return [generator.choice(HAN) if han else f"w{generator.randrange(3000)}"
-                for _ in range(count)]
-
-    made = [parts(150) for _ in range(60)]
+    made = [words(generator, 150, han) for _ in range(60)]
     for _ in range(120):
         copy = list(generator.choice(made))
         for _ in range(generator.randrange(1, 15)):
-            copy[generator.randrange(len(copy))] = parts(1)[0]
+            copy[generator.randrange(len(copy))] = words(generator, 1, han)[0]
         made.append(copy)
-    return [("" if han else " ").join(copy) for copy in made]
+    return [joined(copy, han) for copy in made]
 
 
 def row(number: int, text: str, split: str) -> dict:
@@ -76,26 +61,12 @@ def test_equal_texts_too_short_for_a_shingle_are_leaks():
     assert [leak.similarity for leak in finder.check(row(2, "A, b; c d e f.", "train"))] == [1.0]
 
 
-def make(root: Path, output: Path, enabled: bool) -> None:
-    made = RecipeConfig(
-        sources=(SourceConfig("s", "general", "CC0-1.0", (
-            InputConfig(str(root), "*.jsonl", "jsonl"),)),),
-        filters=FilterConfig(min_characters=1, max_short_line_fraction=1.0),
-        dedup=DedupConfig(minhash=MinHashConfig(enabled=enabled)),
-        split=SplitConfig(validation=0.2, test=0.2), shards=2)
-    prepare.prepare(made, str(output), beam_options.pipeline_options([]))
-
-
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory) -> tuple[Path, Path]:
     """A corpus with near copies left in, and one without."""
     root = tmp_path_factory.mktemp("raw")
-    (root / "a.jsonl").write_text("".join(
-        json.dumps({"text": text}) + "\n" for text in texts(False) + texts(True)), "utf-8")
-    leaky, clean = root / "leaky", root / "clean"
-    make(root, leaky, False)
-    make(root, clean, True)
-    return leaky, clean
+    write(root, texts(False) + texts(True))
+    return run(recipe(root, DedupConfig()), root / "leaky"), run(recipe(root, NEAR), root / "clean")
 
 
 def test_the_command(corpora, capsys):

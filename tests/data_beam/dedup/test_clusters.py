@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from data_beam.base.hashing import mix64
 from data_beam.config import MinHashConfig
 from data_beam.dedup import buckets, components
-from data_beam.dedup.buckets import UnionFind, Verifier
+from data_beam.dedup.buckets import Verifier
 from data_beam.dedup.clusters import stars
 from data_beam.dedup.signatures import compare, jaccard
 from data_beam.dedup.store import rank
@@ -79,13 +79,6 @@ def test_nodes_of_64_bits():
     assert by_stars(edges)[0] == dict(zip(nodes.tolist(), labels.tolist(), strict=True))
 
 
-def test_union_find():
-    sets = UnionFind()
-    for a, b in ((5, 3), (9, 5), (1, 2)):
-        sets.join(a, b)
-    assert [sets.find(n) for n in (3, 5, 9, 1, 2, 4)] == [3, 3, 3, 1, 1, 4]
-
-
 def verified(sets: dict[int, np.ndarray], found: list[list[int]], threshold: float,
              containment: float = 0.0):
     verifier = Verifier(threshold, containment, lambda node: len(sets[node]), sets.__getitem__)
@@ -131,29 +124,24 @@ def test_forgetting_failures_changes_nothing_but_time(monkeypatch):
     assert remembering.comparisons == 6 + 3 + 2 and forgetful.comparisons == 2 * 6 + 3 + 3
 
 
-def test_only_pairs_that_share_a_bucket_are_joined():
-    same = np.arange(10, dtype=np.uint64)
-    assert verified({1: same, 2: same, 3: same}, [[1, 2]], 0.7).edges == [(1, 2)]
+SAME = range(100)
 
 
-def test_a_hot_bucket_of_copies_costs_a_comparison_each():
-    same = np.arange(100, dtype=np.uint64)
-    verifier = verified(dict.fromkeys(range(2000), same), [list(range(2000))] * 3, 0.7)
-    assert verifier.comparisons == len(verifier.edges) == 1999
-
-
-def test_sizes_rule_out_and_failures_are_remembered():
-    sets = {1: np.arange(100, dtype=np.uint64), 2: np.arange(60, dtype=np.uint64),
-            3: np.arange(1000, 1090, dtype=np.uint64)}
-    verifier = verified(sets, [[1, 2], [1, 3], [1, 2, 3]], 0.7)
-    assert verifier.edges == [] and verifier.comparisons == 2 - 1  # 1-3 once; 60 / 100 < 0.7
-    assert verified({1: sets[1], 2: np.arange(70, dtype=np.uint64)}, [[1, 2]], 0.7).edges
-
-
-def test_containment_joins_parts_of_longer_documents():
-    whole, part = np.arange(1000, dtype=np.uint64), np.arange(940, 1040, dtype=np.uint64)
-    for containment, found in ((0.0, []), (0.6, [(1, 2)]), (0.61, [])):
-        assert verified({1: part, 2: whole}, [[1, 2]], 0.7, containment).edges == found
+@pytest.mark.parametrize(("sets", "found", "containment", "edges", "comparisons"), [
+    ([SAME, SAME, SAME], [[0, 1]], 0.0, [(0, 1)], 1),  # only pairs that share a bucket
+    ([SAME, range(70)], [[0, 1]], 0.0, [(0, 1)], 1),
+    # Sizes rule out 60 / 100 without a comparison; a pair that failed is not compared again.
+    ([SAME, range(60), range(1000, 1090)], [[0, 1], [0, 2], [0, 1, 2]], 0.0, [], 1),
+    ([range(940, 1040), range(1000)], [[0, 1]], 0.0, [], 0),
+    ([range(940, 1040), range(1000)], [[0, 1]], 0.6, [(0, 1)], 1),
+    ([range(940, 1040), range(1000)], [[0, 1]], 0.61, [], 1),
+    # A hot bucket of copies costs a comparison each.
+    ([SAME] * 2000, [range(2000)] * 3, 0.0, [(0, node) for node in range(1, 2000)], 1999),
+])
+def test_pairs_of_a_bucket(sets, found, containment, edges, comparisons):
+    arrays = {node: np.array(each, np.uint64) for node, each in enumerate(sets)}
+    verifier = verified(arrays, found, 0.7, containment)
+    assert (verifier.edges, verifier.comparisons) == (edges, comparisons)
 
 
 def row(node: int, id: str, characters: int, quality: float = 0.0) -> dict:

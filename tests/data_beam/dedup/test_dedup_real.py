@@ -8,7 +8,6 @@ import itertools
 import os
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from data_beam import prepare
@@ -24,6 +23,7 @@ from data_beam.config import (
 from data_beam.extract.html import main_text
 from data_beam.runners import beam_options
 from tests.data_beam import debian_material
+from tests.data_beam.dedup.cases import rows
 
 
 def lay_out(root: Path) -> None:
@@ -59,9 +59,8 @@ def recipe(root: Path, threshold: float) -> RecipeConfig:
 
 def clusters(output: Path) -> list[set[str]]:
     found: dict[str, set[str]] = {}
-    for path in sorted((output / "clusters").glob("*.parquet")):
-        for row in pq.read_table(path).to_pylist():
-            found.setdefault(row["cluster"], set()).add(row["path"])
+    for row in rows(output, "clusters"):
+        found.setdefault(row["cluster"], set()).add(row["path"])
     return list(found.values())
 
 

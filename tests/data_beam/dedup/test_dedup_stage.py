@@ -9,58 +9,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from data_beam import prepare
 from data_beam.config import (
     DedupConfig,
-    FilterConfig,
     InputConfig,
     MinHashConfig,
-    RecipeConfig,
     RepeatedTextConfig,
     SimHashConfig,
     SourceConfig,
-    SplitConfig,
 )
 from data_beam.dedup.signatures import distinct, jaccard, shingles
-from data_beam.runners import beam_options
-
-HAN = "".join(map(chr, range(0x4E00, 0x5200)))
-
-
-def recipe(root: Path, dedup: DedupConfig, shards: int = 3, sources: int = 1) -> RecipeConfig:
-    return RecipeConfig(
-        sources=tuple(SourceConfig(name, "general", "CC0-1.0", (
-            InputConfig(str(root), f"{name}*.jsonl", "jsonl"),)) for name in "abc"[:sources]),
-        filters=FilterConfig(min_characters=1, max_short_line_fraction=1.0), dedup=dedup,
-        split=SplitConfig(validation=0.2, test=0.2), shards=shards)
-
-
-def write(root: Path, texts: list[str], name: str = "a.jsonl") -> None:
-    root.mkdir(exist_ok=True)
-    (root / name).write_text("".join(json.dumps({"text": t}) + "\n" for t in texts), "utf-8")
-
-
-def run(made: RecipeConfig, output: Path, *options: str) -> Path:
-    result = prepare.prepare(made, str(output), beam_options.pipeline_options(options))
-    assert result is not None
-    return output
-
-
-def rows(output: Path, kind: str) -> list[dict]:
-    return [row for path in sorted((output / kind).glob("*.parquet"))
-            for row in pq.read_table(path).to_pylist()]
-
-
-NEAR = DedupConfig(minhash=MinHashConfig(enabled=True))
-
-
-def words(generator: random.Random, count: int, han: bool = False) -> list[str]:
-    return [generator.choice(HAN) if han else f"w{generator.randrange(2000)}"
-            for _ in range(count)]
-
-
-def joined(parts: list[str], han: bool) -> str:
-    return ("" if han else " ").join(parts)
+from tests.data_beam.dedup.cases import NEAR, joined, recipe, rows, run, words, write
 
 
 def copies(generator: random.Random, han: bool) -> list[str]:
@@ -168,17 +126,6 @@ def test_workers_shards_and_order_change_nothing(corpus, tmp_path, monkeypatch):
             assert path.read_bytes() == (other / kind / path.name).read_bytes()
 
 
-def test_the_order_of_the_files_changes_nothing(tmp_path):
-    texts = copies(random.Random(8), False)[:80]
-    made = []
-    for way, order in (("there", texts), ("back", texts[::-1])):
-        for number, text in enumerate(order):  # the same paths, written and listed in other orders
-            at = number if way == "there" else len(texts) - 1 - number
-            write(tmp_path / way, [text], f"a{at}.jsonl")
-        made.append(ends(run(recipe(tmp_path / way, NEAR), tmp_path / f"{way}.out")))
-    assert made[0] == made[1] and len(made[0]) == 80
-
-
 def test_components_in_rounds_give_the_same_clusters(corpus, tmp_path):
     texts, root, output = corpus
     if not texts[0].isascii():
@@ -212,9 +159,10 @@ def test_a_chain_loses_only_copies_of_what_is_kept(tmp_path, han, split_similari
         assert max(jaccard(sets[row["record"] - 1], sets[i]) for i in kept if i < 6) >= 0.7
     # The kept ones share what was dropped, so they share a split; each takes its relative along.
     splits = {row["record"]: row["split"] for row in rows(output, "documents")}
-    together = [i + 1 for i in kept if i < 6] + ([i + 7 for i in kept if i < 6]
-                                                 if split_similarity < 1 else [])
+    together = [i + 1 for i in kept if i < 6]
     assert len({splits[record] for record in together}) == 1
+    related = {splits[record + 6] for record in together}
+    assert (related == {splits[together[0]]}) == (split_similarity < 1)
     # The old way: one of the whole chain, though the others are not similar to it.
     whole = dataclasses.replace(settings.minhash, clustering="component")
     output = run(recipe(tmp_path / "raw", DedupConfig(minhash=whole)), tmp_path / "whole")
@@ -348,27 +296,3 @@ def test_texts_that_are_equal_without_what_is_repeated(tmp_path):
     assert kept == {1: "first", 2: "second", 5: notice, 6: "third"}
     assert {(row["record"], row["reason"]) for row in rows(output, "dropped")} == {
         (3, "exact duplicate"), (4, "exact duplicate")}
-
-
-def test_near_copies_below_the_threshold_share_a_split(tmp_path):
-    generator = random.Random(11)
-    texts = []
-    for _ in range(60):
-        parts = words(generator, 200)
-        texts.append(" ".join(parts))
-        # 20 words in a row cost 24 of 196 shingles, four such blocks 96: similarity 0.34; three
-        # blocks: 0.46; two: 148 / 244 = 0.61, kept but grouped.
-        for block in range(2):
-            parts[block * 80:block * 80 + 20] = words(generator, 20)
-        texts.append(" ".join(parts))
-    write(tmp_path / "raw", texts)
-    output = run(recipe(tmp_path / "raw", NEAR), tmp_path / "out")
-    split = {row["record"]: row["split"] for row in rows(output, "documents")}
-    assert len(split) == 120
-    # 148 / 244 = 0.61 meets with probability 0.9999.
-    assert all(split[i] == split[i + 1] for i in range(1, 120, 2))
-    assert set(split.values()) == {"train", "validation", "test"}
-    alone = DedupConfig(minhash=MinHashConfig(enabled=True, split_similarity=1.0))
-    apart = {row["record"]: row["split"] for row in rows(
-        run(recipe(tmp_path / "raw", alone), tmp_path / "apart"), "documents")}
-    assert any(apart[i] != apart[i + 1] for i in range(1, 120, 2))

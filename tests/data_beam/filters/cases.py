@@ -9,6 +9,7 @@ from data_beam.filters.text_filter import TextFilter
 STOP = ["the", "be", "to", "of", "and", "that", "have", "with"]
 ENGLISH = [*STOP, "house", "river", "stone", "because", "moderately", "extraordinarily", "sea", "a"]
 
+
 def document(text, language="en"):
     return Document(Origin("s", "p"), text, "general", "MIT", "", language, 1.0, "", "", ())
 
@@ -50,3 +51,18 @@ def generated(seed):
         if rng.random() < 0.2:
             lines.append("")
     return "\n".join(lines)
+
+
+def later_copies(words, n):
+    """Characters of n-grams seen before. As in datatrove, after a copy reading goes on behind it.
+    """
+    seen, characters, i = set(), 0, 0
+    while i <= len(words) - n:
+        ngram = "".join(words[i:i + n])
+        if ngram in seen:
+            characters += len(ngram)
+            i += n
+        else:
+            seen.add(ngram)
+            i += 1
+    return characters

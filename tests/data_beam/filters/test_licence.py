@@ -1,26 +1,28 @@
 """Licences: what sources write, SPDX expressions, and what is not known."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_beam.base.records import Document, Dropped, Origin, text_sha256
+from data_beam.base.records import Dropped
 from data_beam.config import LicenceConfig
 from data_beam.filters.licence import Allowed, LicenceFilter, identifiers, parse
 from maxlm.config.schema import ConfigError, build
+from tests.data_beam.filters.cases import document
 
 
 def outcome(licence: str, *allow: str, unknown: str = "drop") -> str:
     """`kept`, or the reason."""
     rule = LicenceFilter(
         build(LicenceConfig, {"allow": allow, "unknown": unknown}, "config.licence"))
-    document = Document(Origin("s", "p"), "text", "general", licence, "", "en", 1.0,
-                        text_sha256("text"), "0" * 64, ())
-    result = rule(document)
+    original = dataclasses.replace(document("text"), licence=licence)
+    result = rule(original)
     if isinstance(result, Dropped):
         assert result.stage == "licence" and result.detail == repr(licence[:80])
         return result.reason
-    assert result is document
+    assert result is original
     return "kept"
 
 
@@ -64,7 +66,7 @@ def outcome(licence: str, *allow: str, unknown: str = "drop") -> str:
 ])
 def test_what_sources_write(written, name):
     parsed = parse(written)
-    assert (parsed if isinstance(parsed, str) or parsed is None else parsed.render()) == name
+    assert (parsed if isinstance(parsed, str | None) else parsed.render()) == name
 
 
 @pytest.mark.parametrize("written", [

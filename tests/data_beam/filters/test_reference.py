@@ -14,39 +14,27 @@ import pytest
 from data_beam import filters
 from data_beam.base.records import Document, Dropped
 from data_beam.filters.segmentation import SENTENCE_ENDS
-from tests.data_beam.filters.cases import STOP, generated, outcome
+from tests.data_beam.filters.cases import STOP, generated, later_copies, outcome
 
 SEEDS = range(400)
 
 
 def naive_gopher_quality(text):
-    words = text.split()
+    words, lines = text.split(), text.splitlines()
     marks = set(string.punctuation) | {"…"}
     real = [w for w in words if any(c not in marks for c in w)]
-    if len(real) < 50:
-        return "too few words"
-    if len(real) > 100_000:
-        return "too many words"
-    mean = sum(map(len, real)) / len(real)
-    if mean < 3:
-        return "words too short"
-    if mean > 10:
-        return "words too long"
-    if text.count("#") / len(words) > 0.1:
-        return "hashes"
-    if (text.count("...") + text.count("…")) / len(words) > 0.1:
-        return "ellipses"
-    lines = text.splitlines()
-    if sum(1 for line in lines if line.lstrip()[:1] in ("•", "-")) / len(lines) > 0.9:
-        return "bullet lines"
-    if sum(1 for line in lines if line.rstrip()[-3:] == "..." or line.rstrip()[-1:] == "…"
-           ) / len(lines) > 0.3:
-        return "ellipsis lines"
-    if sum(1 for w in words if re.search("[a-z]", w)) / len(words) < 0.8:
-        return "words without letters"
-    if len(set(STOP) & set(words)) < 2:
-        return "few stop words"
-    return None
+    mean = sum(map(len, real)) / max(len(real), 1)
+    bullets = sum(1 for line in lines if line.lstrip()[:1] in ("•", "-"))
+    ends = sum(1 for line in lines if line.rstrip()[-3:] == "..." or line.rstrip()[-1:] == "…")
+    letters = sum(1 for w in words if re.search("[a-z]", w))
+    return next((reason for reason, failed in (
+        ("too few words", len(real) < 50), ("too many words", len(real) > 100_000),
+        ("words too short", mean < 3), ("words too long", mean > 10),
+        ("hashes", text.count("#") / len(words) > 0.1),
+        ("ellipses", (text.count("...") + text.count("…")) / len(words) > 0.1),
+        ("bullet lines", bullets / len(lines) > 0.9), ("ellipsis lines", ends / len(lines) > 0.3),
+        ("words without letters", letters / len(words) < 0.8),
+        ("few stop words", len(set(STOP) & set(words)) < 2)) if failed), None)
 
 
 def copies(items):
@@ -58,59 +46,30 @@ def copies(items):
     return count, characters
 
 
-def naive_gopher_repetition(text):
+def naive_gopher_repetition(text, every=False):
+    """As datatrove counts (copies after the first), or every copy, as dolma does."""
     words = text.split()
+    size = sum(map(len, words)) if every else len(text)
     for name, items in (("paragraph", re.split("\n\n+", text.strip())),
-                        ("line", re.split("\n+", text))):
-        count, characters = copies(items)
-        if count / len(items) > 0.30:
-            return f"duplicate {name}s"
-        if characters / len(text) > 0.20:
-            return f"duplicate {name} characters"
-    for n, limit in ((2, 0.20), (3, 0.18), (4, 0.16)):
-        grams = Counter(" ".join(words[i:i + n]) for i in range(len(words) - n + 1))
-        if grams:
-            gram, count = grams.most_common(1)[0]
-            if len(gram) * count / len(text) > limit:
-                return f"top {n}-gram"
-    for n, limit in zip(range(5, 11), (0.15, 0.14, 0.13, 0.12, 0.11, 0.10), strict=True):
-        seen, characters, i = set(), 0, 0
-        while i <= len(words) - n:
-            gram = "".join(words[i:i + n])
-            if gram in seen:
-                characters, i = characters + len(gram), i + n
-            else:
-                seen.add(gram)
-                i += 1
-        if characters / len(text) > limit:
-            return f"duplicate {n}-grams"
-    return None
-
-
-def naive_gopher_repetition_dolma(text):
-    words = text.split()
-    size = sum(map(len, words))
-    for name, items in (("paragraph", re.split("\n\n+", text.strip())),
-                        ("line", text.split("\n"))):
-        counts = {item: n for item, n in Counter(items).items() if n > 1}
+                        ("line", re.split("\n" if every else "\n+", text))):
+        counts = {item: n if every else n - 1 for item, n in Counter(items).items() if n > 1}
         if sum(counts.values()) / len(items) > 0.30:
             return f"duplicate {name}s"
         if sum(len(item) * n for item, n in counts.items()) / size > 0.20:
             return f"duplicate {name} characters"
-    for n, limit in zip(range(2, 11), (0.20, 0.18, 0.16, 0.15, 0.14, 0.13, 0.12, 0.11, 0.10),
-                        strict=True):
+    for n, limit in enumerate((0.20, 0.18, 0.16, 0.15, 0.14, 0.13, 0.12, 0.11, 0.10), 2):
+        joint = " " if n < 5 and not every else ""
         grams = Counter(tuple(words[i:i + n]) for i in range(len(words) - n + 1))
-        if not grams:
-            continue
+        counts = [(len(joint.join(gram)), count) for gram, count in grams.most_common()]
         if n < 5:
-            gram, count = grams.most_common(1)[0]
-            if count * sum(map(len, gram)) / size > limit:
-                return f"top {n}-gram"
-            continue
-        total = sum(count * sum(map(len, gram)) for gram, count in grams.items())
-        again = sum(count * sum(map(len, gram)) for gram, count in grams.items() if count > 1)
-        if again / total > limit:
-            return f"duplicate {n}-grams"
+            share = counts[0][0] * counts[0][1] / size if counts else 0.0
+        elif every:
+            again = sum(length * count for length, count in counts if count > 1)
+            share = again / max(sum(length * count for length, count in counts), 1)
+        else:
+            share = later_copies(words, n) / size
+        if share > limit:
+            return f"top {n}-gram" if n < 5 else f"duplicate {n}-grams"
     return None
 
 
@@ -180,7 +139,7 @@ FINEWEB_PAPER = filters.FineWebConfig(preset="paper")
 @pytest.mark.parametrize("name, section, naive, different", [
     ("gopher_quality", None, naive_gopher_quality, 6),
     ("gopher_repetition", None, naive_gopher_repetition, 6),
-    ("gopher_repetition", DOLMA, naive_gopher_repetition_dolma, 5),
+    ("gopher_repetition", DOLMA, partial(naive_gopher_repetition, every=True), 5),
     ("fineweb", None, naive_fineweb, 4),
     ("fineweb", FINEWEB_PAPER, partial(naive_fineweb, paper=True), 4),
     *(("c4", filters.C4Config(preset, end_marks), partial(naive_c4, preset=preset), 20)
@@ -200,7 +159,7 @@ def test_generated_documents(name, section, naive, different):
 
 def test_the_two_definitions_of_a_filter_do_not_agree():
     """Which is why both are there."""
-    for one, other in ((naive_gopher_repetition, naive_gopher_repetition_dolma),
+    for one, other in ((naive_gopher_repetition, partial(naive_gopher_repetition, every=True)),
                        (naive_fineweb, partial(naive_fineweb, paper=True))):
         assert [one(generated(seed)) for seed in SEEDS] != [
             other(generated(seed)) for seed in SEEDS]

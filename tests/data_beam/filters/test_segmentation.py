@@ -19,6 +19,7 @@ from data_beam.filters.segmentation import (
     spaced_words,
 )
 from data_beam.filters.text_filter import View, excerpt, view_of
+from tests.data_beam.filters.cases import later_copies
 
 
 @pytest.mark.parametrize("text, words", [
@@ -118,35 +119,15 @@ def test_ngrams_equal_those_of_strings(words, n):
             assert copies == 0
 
 
-def duplicates_by_definition(words, n):
-    """datatrove's: read on, and after a copy go on behind it."""
-    seen, characters, i = set(), 0, 0
-    while i <= len(words) - n:
-        ngram = "".join(words[i:i + n])
-        if ngram in seen:
-            characters += len(ngram)
-            i += n
-        else:
-            seen.add(ngram)
-            i += 1
-    return characters
-
-
 @given(WORDS, st.integers(1, 6))
 @settings(max_examples=300, deadline=None)
 def test_both_definitions_of_duplicate_ngrams(words, n):
-    assert WordNgrams(words, 0).later_copies(n)[0] == duplicates_by_definition(words, n)
+    assert WordNgrams(words, 0).later_copies(n)[0] == later_copies(words, n)
     grams = list(zip(*[words[i:] for i in range(n)], strict=False))
     counts = Counter(grams)
     sizes = [sum(map(len, gram)) for gram in grams]
     repeated_size = sum(s for s, gram in zip(sizes, grams, strict=True) if counts[gram] > 1)
     assert WordNgrams(words, 1).every_copy(n)[:2] == (repeated_size, sum(sizes))
-
-
-def test_a_gap_tells_words_apart():
-    words = ["foo", "bar", "fo", "obar"]
-    assert len(set(WordNgrams(words, 0).hashes(2)[[0, 2]].tolist())) == 1
-    assert len(set(WordNgrams(words, 1).hashes(2)[[0, 2]].tolist())) == 2
 
 
 def test_long_texts_use_the_larger_table_of_powers():

@@ -232,11 +232,9 @@ def test_fineweb_in_chinese():
 
 
 def test_nemo_at_its_thresholds():
-    def drop(text, **off):
-        every = {"max_non_alphanumeric": None, "max_digits": None, "max_urls": None,
-                 "max_whitespace": None, "max_parentheses": None, "max_boilerplate": None,
-                 "max_unterminated": None}
-        return reason("nemo", text, nemo=filters.NemoConfig(**{**every, **off}))
+    def drop(text, **on):
+        off = dict.fromkeys(field.name for field in dataclasses.fields(filters.NemoConfig))
+        return reason("nemo", text, nemo=filters.NemoConfig(**{**off, **on}))
 
     for field, name, bad, limit in (
             ("max_non_alphanumeric", "not alphanumeric", "%", 0.25),
