@@ -28,10 +28,7 @@ class File:
     source: str
     input: int
     location: str
-    """To open it by; bytes of its name that are no UTF-8 are surrogates, as Python has them."""
     path: str
-    """Relative to the input's root, with / and the input's prefix: what the corpus records. Bytes
-    that are no UTF-8 are written as `\\xff`."""
     size: int
     modified: float
 
