@@ -1,6 +1,7 @@
 """Listing, reading, writing and deleting files on any file system that Beam knows."""
 
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -194,40 +195,25 @@ def make_folder(path: str) -> None:
                 raise
 
 
-class _Hashed:
-    """A binary file that counts and hashes the bytes written to it."""
+class _Hashed(io.RawIOBase):
+    """A binary file that counts and hashes the bytes written to it. Closing it leaves the file
+    below open."""
 
     def __init__(self, handle: Any):
-        self._handle, self._digest, self.size = handle, hashlib.sha256(), 0
-        self.closed = False
+        self._handle, self.digest, self.size = handle, hashlib.sha256(), 0
 
     def write(self, data: Any) -> int:
         view = bytes(data)
         self._handle.write(view)
-        self._digest.update(view)
+        self.digest.update(view)
         self.size += len(view)
         return len(view)
 
     def tell(self) -> int:
         return self.size
 
-    def flush(self) -> None:
-        self._handle.flush()
-
-    def close(self) -> None:  # its owner closes the real handle
-        self.closed = True
-
     def writable(self) -> bool:
         return True
-
-    def readable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
-
-    def hexdigest(self) -> str:
-        return self._digest.hexdigest()
 
 
 def write_atomically(path: str, temporary: str, content: bytes | Callable[[Any], Any]
@@ -256,7 +242,7 @@ def write_atomically(path: str, temporary: str, content: bytes | Callable[[Any],
         if FileSystems.exists(unfinished):
             remove([unfinished])
         raise
-    return hashed.size, hashed.hexdigest()
+    return hashed.size, hashed.digest.hexdigest()
 
 
 def read_bytes(path: str) -> bytes:

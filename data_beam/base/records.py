@@ -10,6 +10,14 @@ def text_sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
+class ReasonedError(Exception):
+    """An error with the reason and detail of a dead letter or of a dropped document."""
+
+    def __init__(self, reason: str, detail: str):
+        super().__init__(f"{reason}: {detail}")
+        self.reason, self.detail = reason, detail
+
+
 @dataclasses.dataclass(frozen=True)
 class Origin:
     """Where a record comes from.

@@ -4,6 +4,7 @@ import ast
 import email
 import email.policy
 import inspect
+import itertools
 import re
 import textwrap
 import warnings
@@ -21,36 +22,23 @@ _PLACEHOLDER = re.compile("\0([0-9]+)\0")
 _CODE_SPAN = re.compile(r"(?<!`)`++[^`\n]++`++")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]+)>")
-
-
-def _replace_span(spans: list[str], found: re.Match[str]) -> str:
-    spans.append(found.group())
-    return f"\0{len(spans) - 1}\0"
+_COMMENT = re.compile("<!--.*?-->", re.DOTALL)
 
 
 def _clean_line(line: str) -> str:
     # Code spans are replaced by placeholders, so that their brackets are no links.
-    spans: list[str] = []
-    line = _CODE_SPAN.sub(lambda found: _replace_span(spans, found), line.replace("\0", ""))
+    line = line.replace("\0", "")
+    spans, numbers = _CODE_SPAN.findall(line), itertools.count()
+    line = _CODE_SPAN.sub(lambda found: f"\0{next(numbers)}\0", line)
     line = _AUTOLINK.sub(r"\1", _LINK.sub(r"\1", _IMAGE.sub("", line)))
     return _PLACEHOLDER.sub(lambda found: spans[int(found.group(1))], _TAG.sub("", line))
 
 
-def _remove_comments(block: str) -> str:
-    begin = block.find("<!--")
-    if begin < 0:
-        return block
-    kept, end = [], 0
-    while begin >= 0 and (close := block.find("-->", begin + 4)) >= 0:
-        kept.append(block[end:begin])
-        end = close + 3
-        begin = block.find("<!--", end)
-    return "".join(kept) + block[end:]
-
-
 def _remove_markup(block: str) -> str:
+    # Behind the last end, each beginning of a comment would be searched to the end of the block.
+    head, end, tail = block.rpartition("-->")
     kept = []
-    for line in _remove_comments(block).split("\n"):
+    for line in (_COMMENT.sub("", head + end) + tail).split("\n"):
         if _REFERENCE.match(line):
             continue
         cleaned = _clean_line(line)

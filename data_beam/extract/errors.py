@@ -2,6 +2,8 @@
 
 import re
 
+from data_beam.base.records import ReasonedError
+
 # What a document whose characters could not be decoded leaves: (cid:123) is what some PDF tools
 # write for a glyph without a character, private-use characters and U+FFFD what others write,
 # control characters (except ESC, of terminals) what some leave.
@@ -11,17 +13,11 @@ _NO_CHARACTER = re.compile("[\ufffd\ufffe\ue000-\uf8ff\U000f0000-\U0010ffff"
 _EXCERPT = 80
 
 
-class _WithReason(Exception):
-    def __init__(self, reason: str, detail: str):
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
-
-
-class ExtractionError(_WithReason):
+class ExtractionError(ReasonedError):
     """The record is not in the format its input claims; becomes a dead letter."""
 
 
-class NoText(_WithReason):
+class NoText(ReasonedError):
     """The record is in its format, but holds no usable text; becomes a dropped document."""
 
 
@@ -38,13 +34,10 @@ def check_garbled(text: str, max_fraction: float, unmapped: int = 0) -> None:
       NoText: `garbled text`, with the share and an excerpt.
     """
     first, garbled = -1, 0
-    if "(cid:" in text:
-        for found in _GLYPH_NUMBER.finditer(text):
+    for pattern in (_GLYPH_NUMBER, _NO_CHARACTER):
+        for found in pattern.finditer(text):
             garbled += len(found.group())
-            first = found.start() if first < 0 else first
-    for found in _NO_CHARACTER.finditer(text):
-        garbled += len(found.group())
-        first = found.start() if first < 0 else min(first, found.start())
+            first = found.start() if first < 0 else min(first, found.start())
     garbled = max(garbled, unmapped)
     if not garbled:
         return

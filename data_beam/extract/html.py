@@ -3,7 +3,7 @@
 import functools
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
@@ -60,6 +60,11 @@ def _without_menus(text: str, max_density: float, min_links: int) -> tuple[str, 
     return _MARKS.sub("", "\n\n".join(kept) if found else text), found
 
 
+_plain_text = functools.partial(
+    extract_plain_text, preserve_formatting=True, list_bullets=True, alt_texts=False, links=False,
+    form_fields=False, noscript=False)
+
+
 def all_text(page: str, skip: Sequence[str] = ()) -> str:
     """All visible text of a page but for the elements that CSS selectors in `skip` name.
 
@@ -67,9 +72,7 @@ def all_text(page: str, skip: Sequence[str] = ()) -> str:
     """
     tree = _parse(page)
     skip = [*skip, *html_markup.duplicate_math(tree)]
-    return extract_plain_text(tree, preserve_formatting=True, main_content=False,
-                              list_bullets=True, alt_texts=False, links=False, form_fields=False,
-                              noscript=False, skip_elements=skip or None)
+    return _plain_text(tree, main_content=False, skip_elements=skip or None)
 
 
 def _parse(page: str) -> HTMLTree:
@@ -83,16 +86,18 @@ def _prose(page: str) -> int:
     return _visible(all_text(page, ("a", "nav", "button", "select")))
 
 
+def _selectors(names: Sequence[str]) -> list[str]:
+    """CSS selectors of the elements with one of these names as class or id."""
+    return [f"{mark}{name}" for name in names for mark in ".#"]
+
+
 def _resiliparse(page: str, config: ExtractConfig,
                  names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     weigh = config.max_link_density < 1
     tree = _parse(_mark_links(page) if weigh else page)
-    skip = [*(f"{mark}{name}" for name in names for mark in ".#"),
-            *html_markup.duplicate_math(tree)]
-    text = extract_plain_text(
-        tree, preserve_formatting=True, main_content=True, list_bullets=True, alt_texts=False,
-        links=False, form_fields=False, noscript=False, comments=config.comments,
-        skip_elements=skip or None)
+    skip = [*_selectors(names), *html_markup.duplicate_math(tree)]
+    text = _plain_text(tree, main_content=True, comments=config.comments,
+                       skip_elements=skip or None)
     if not weigh:
         return text, ("extract:html",)
     text, found = _without_menus(text, config.max_link_density, config.min_block_links)
@@ -137,24 +142,20 @@ def _resiliparse_leaves_out(value: str, comments: bool) -> bool:
     return extract_plain_text(page, main_content=True, comments=comments).split() != ["a", "b"]
 
 
-def _known(values: Iterable[str], config: ExtractConfig) -> list[str]:
-    return html_names.known(values, config.advertisement_elements, not config.comments)
-
-
 def _boilerplate_tokens(values: set[str], config: ExtractConfig) -> dict[str, str]:
     """The values of `class` and `id` for which elements may be left out, and what remains of them
     without such names."""
     return {value: shorter for value in values
             if (shorter := html_names.without_boilerplate_tokens(value)) is not None
             and (config.html != "resiliparse" or _resiliparse_leaves_out(value, config.comments)
-                 or _known([value], config))}
+                 or html_names.known([value], config))}
 
 
 def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     """Extracts a page, and again if an element with most of the text was left out for its name."""
     def extract(page: str, values: set[str]) -> tuple[str, tuple[str, ...]]:
         extractor = _resiliparse if config.html == "resiliparse" else _trafilatura
-        return extractor(page, config, _known(values, config))
+        return extractor(page, config, html_names.known(values, config))
 
     def without_names(elements: Sequence[html_names.Named]) -> tuple[str, tuple[str, ...]]:
         plain = html_names.without_names(page, elements)
@@ -174,7 +175,9 @@ def _main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     # whether they are; only then is each element measured.
     again = without_names(elements) if elements else found
     if len(again[0]) > least:
-        most = html_names.with_most(page, elements, _prose)
+        total = _prose(page)
+        most = [element for element in elements
+                if _prose(page[slice(*element.inside)]) > html_names.MOST * total]
         if len(most) < len(elements):
             again = without_names(most)
     return again if len(again[0]) > least else found
@@ -184,8 +187,7 @@ def _whole_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]
     """All text outside navigation and blocks of links, for a page in which the extractor finds no
     main content, such as a list alone."""
     skip = ["nav", "header", "footer", "aside", "form", "button", "select",
-            *(f"{mark}{name}" for name in _known(html_names.values(page), config)
-              for mark in ".#")]
+            *_selectors(html_names.known(html_names.values(page), config))]
     text, _ = _without_menus(all_text(_mark_links(page), skip), config.max_link_density,
                              config.min_block_links)
     return text, ("extract:html/all_text",)

@@ -8,7 +8,9 @@ page is extracted.
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from data_beam.config import ExtractConfig
 
 # Class or id of elements that are never part of a text. Whole names are compared, since "ad" is
 # in "header" and "share" in "shareholder"; upper and lower case. The last rows are names that
@@ -101,11 +103,11 @@ def _known(value: str) -> tuple[tuple[str, bool], ...]:
                  if name.lower() in _NAMES)
 
 
-def known(values: Iterable[str], advertisements: bool, comments: bool) -> list[str]:
-    """The names of advertisements and comments among the values, as the page writes them, those in
-    lower case first; at most 100, to bound the time spent on hostile pages."""
+def known(values: Iterable[str], config: ExtractConfig) -> list[str]:
+    """The names among the values for which the config leaves elements out, as the page writes them,
+    those in lower case first; at most 100, to bound the time spent on hostile pages."""
     found = {name for value in values for name, is_comment in _known(value)
-             if (comments if is_comment else advertisements)}
+             if (not config.comments if is_comment else config.advertisement_elements)}
     return sorted(found, key=lambda name: (not name.islower(), name))[:_NAMES_OF_A_PAGE]
 
 
@@ -224,26 +226,12 @@ def large(page: str, tokens: Mapping[str, str], least: int) -> list[Named]:
         looked_at += after - inside
         if looked_at > _LOOKS * len(page):
             break
-        if after - inside <= least or \
-                sum(map(len, _LINK_OR_TAG.sub("", page[inside:after]).split())) <= least:
-            continue
-        if _COMMENT.search(match.group(1)) and not _H1.search(page, inside, after):
-            continue
-        found.append(Named((begin, end), shorter, (inside, after)))
+        is_large = after - inside > least and sum(
+            map(len, _LINK_OR_TAG.sub("", page[inside:after]).split())) > least
+        if is_large and (_H1.search(page, inside, after)
+                         or not _COMMENT.search(match.group(1))):
+            found.append(Named((begin, end), shorter, (inside, after)))
     return found
-
-
-def with_most(page: str, elements: Sequence[Named], measure: Callable[[str], int]) -> list[Named]:
-    """Those of the elements that have most of the page's text.
-
-    Args:
-      page: HTML.
-      elements: some of its elements.
-      measure: how much text a piece of HTML has.
-    """
-    total = measure(page)
-    return [element for element in elements
-            if measure(page[slice(*element.inside)]) > MOST * total]
 
 
 def without_names(page: str, elements: Sequence[Named]) -> str:

@@ -26,78 +26,70 @@ _LINE_END_HYPHEN = (0x02, 0xAD, 0xFFFE)
 _SYMBOLS = {0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "▶", 0xF0FC: "✓", 0xF02D: "-", 0xF076: "❖"}
 
 
-class _TextPage:
-    """The characters of a page as spans."""
+def _style(handle: Any, index: int) -> tuple[float, bool, bool]:
+    """Font size of a character, whether of fixed pitch, whether rotated."""
+    flags, name = ctypes.c_int(), ctypes.create_string_buffer(100)
+    pdfium.FPDFText_GetFontInfo(handle, index, name, len(name), flags)
+    fixed = flags.value & _FIXED_PITCH or _FIXED_NAME.search(name.value)
+    angle = pdfium.FPDFText_GetCharAngle(handle, index)
+    rotated = _ROTATED < angle < 6.2832 - _ROTATED
+    return pdfium.FPDFText_GetFontSize(handle, index), bool(fixed), rotated
 
-    def __init__(self, handle: Any):
-        self._handle = handle
-        self.unmapped = 0
-        self._box = pdfium.FS_RECTF()
-        self._flags = ctypes.c_int()
-        self._name = ctypes.create_string_buffer(100)
 
-    def _style(self, index: int) -> tuple[float, bool, bool]:
-        """Font size, whether of fixed pitch, whether rotated."""
-        self._flags.value, self._name.value = 0, b""
-        pdfium.FPDFText_GetFontInfo(self._handle, index, self._name, len(self._name), self._flags)
-        fixed = self._flags.value & _FIXED_PITCH or _FIXED_NAME.search(self._name.value)
-        angle = pdfium.FPDFText_GetCharAngle(self._handle, index)
-        rotated = _ROTATED < angle < 6.2832 - _ROTATED
-        return (pdfium.FPDFText_GetFontSize(self._handle, index),
-                bool(fixed), rotated)
+def _spans(handle: Any) -> tuple[list[Span], int]:
+    """The characters of a page as spans, and how many have no Unicode."""
+    box = pdfium.FS_RECTF()
+    unmapped = 0
+    count = min(pdfium.FPDFText_CountChars(handle), _MAX_PAGE_CHARACTERS)
+    get_unicode, get_box = pdfium.FPDFText_GetUnicode, pdfium.FPDFText_GetLooseCharBox
+    has_no_unicode = pdfium.FPDFText_HasUnicodeMapError
+    result: list[Span] = []
+    letters: list[str] = []
+    x0 = x1 = y0 = y1 = 0.0
+    first = 0
 
-    def spans(self) -> list[Span]:
-        handle, box = self._handle, self._box
-        count = min(pdfium.FPDFText_CountChars(handle), _MAX_PAGE_CHARACTERS)
-        get_unicode, get_box = pdfium.FPDFText_GetUnicode, pdfium.FPDFText_GetLooseCharBox
-        has_no_unicode = pdfium.FPDFText_HasUnicodeMapError
-        result: list[Span] = []
-        letters: list[str] = []
-        x0 = x1 = y0 = y1 = 0.0
-        first = 0
+    def finish() -> None:
+        text = "".join(letters).rstrip(" ")
+        letters.clear()
+        if text:
+            size, fixed, rotated = _style(handle, first)
+            result.append(Span(text, x0, x1, y0, y1, size or y1 - y0, fixed, rotated))
 
-        def finish() -> None:
-            text = "".join(letters).rstrip(" ")
-            letters.clear()
-            if text:
-                size, fixed, rotated = self._style(first)
-                result.append(Span(text, x0, x1, y0, y1, size or y1 - y0, fixed, rotated))
-
-        for index in range(count):
-            code = get_unicode(handle, index)
-            if code in (0x0A, 0x0D):
+    for index in range(count):
+        code = get_unicode(handle, index)
+        if code in (0x0A, 0x0D):
+            finish()
+            continue
+        if code in (0x20, 0x09, 0xA0):
+            if letters:
+                letters.append(" ")
+            continue
+        if not get_box(handle, index, box):
+            continue
+        left, right, bottom, top = box.left, box.right, box.bottom, box.top
+        if letters:
+            height = y1 - y0
+            overlap = min(top, y1) - max(bottom, y0)
+            if (overlap < 0.5 * min(height, top - bottom) or left < x1 - height
+                    or left > x1 + pdf_layout.SPAN_GAP * height):
                 finish()
-                continue
-            if code in (0x20, 0x09, 0xA0):
-                if letters:
-                    letters.append(" ")
-                continue
-            if not get_box(handle, index, box):
-                continue
-            left, right, bottom, top = box.left, box.right, box.bottom, box.top
-            if letters:
-                height = y1 - y0
-                overlap = min(top, y1) - max(bottom, y0)
-                if (overlap < 0.5 * min(height, top - bottom) or left < x1 - height
-                        or left > x1 + pdf_layout.SPAN_GAP * height):
-                    finish()
-            if letters:
-                x0, x1 = min(x0, left), max(x1, right)
-                y0, y1 = min(y0, bottom), max(y1, top)
-            else:
-                x0, x1, y0, y1, first = left, right, bottom, top, index
-            if code in _LINE_END_HYPHEN:
-                letters.append("\xad")
-                continue
-            if code in _SYMBOLS:
-                letters.append(_SYMBOLS[code])
-                continue
-            if has_no_unicode(handle, index) == 1:
-                self.unmapped += 1
-            letters.append(chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000
-                           else "\ufffd")
-        finish()
-        return result
+        if letters:
+            x0, x1 = min(x0, left), max(x1, right)
+            y0, y1 = min(y0, bottom), max(y1, top)
+        else:
+            x0, x1, y0, y1, first = left, right, bottom, top, index
+        if code in _LINE_END_HYPHEN:
+            letters.append("\xad")
+            continue
+        if code in _SYMBOLS:
+            letters.append(_SYMBOLS[code])
+            continue
+        if has_no_unicode(handle, index) == 1:
+            unmapped += 1
+        letters.append(chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000
+                       else "\ufffd")
+    finish()
+    return result, unmapped
 
 
 def _pages(data: bytes, config: ExtractConfig) -> tuple[list[list[Span]], int, int]:
@@ -124,9 +116,9 @@ def _pages(data: bytes, config: ExtractConfig) -> tuple[list[list[Span]], int, i
             except pypdfium2.PdfiumError:
                 damaged += 1
                 continue
-            reader = _TextPage(text_page.raw)
-            pages.append(reader.spans())
-            unmapped += reader.unmapped
+            spans, without = _spans(text_page.raw)
+            pages.append(spans)
+            unmapped += without
             text_page.close()
             page.close()
         if not pages:
@@ -169,10 +161,9 @@ def text(data: bytes, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
     regions, tables = [], 0
     for spans, (_, vertical) in zip(horizontal, split, strict=True):
         for region in pdf_layout.page_regions(spans, vertical):
-            region.rows, garbled_tables = pdf_layout.mark_tables(
-                region.rows, config.drop_garbled_tables)
-            tables += garbled_tables
-            regions.append(region)
+            rows, garbled = pdf_layout.mark_tables(region, config.drop_garbled_tables)
+            tables += garbled
+            regions.append(rows)
     if tables:
         done.append(f"garbled_tables={tables}")
     result = pdf_text.text_of(regions)

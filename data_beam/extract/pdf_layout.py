@@ -95,16 +95,8 @@ class Row:
         return "".join(parts).strip()
 
 
-@dataclasses.dataclass(slots=True)
-class Region:
-    """Rows that are read from top to bottom: a page, or a piece of one of its columns."""
-
-    rows: list[Row]
-
-
-def _characters(text: str) -> int:
-    """Width of a text in letters; a character of Chinese or Japanese is as wide as two."""
-    return sum(2 if character >= "\u2e80" else 1 for character in text)
+Region = list[Row]
+"""Rows that are read from top to bottom: a page, or a piece of one of its columns."""
 
 
 def rows_of(spans: Sequence[Span]) -> list[Row]:
@@ -142,32 +134,23 @@ def _gutter(spans: Sequence[Span]) -> float | None:
     for span in spans:
         steps[int((span.x0 - left_edge) / _BIN)] += 1
         steps[int((span.x1 - left_edge) / _BIN) + 1 if span.x1 < right_edge else bins] -= 1
-    crossing, covered = [], 0
-    for step in steps[:bins]:
-        covered += step
-        crossing.append(covered)
+    crossing = list(itertools.accumulate(steps[:bins]))
     low = min(crossing[bins // 6:-(bins // 6)])
     if low > _MAX_CROSSING * len(spans):
         return None
-    # The widest run of bins that as few as possible spans cross.
-    best, begin = (0, 0), None
-    for i in range(bins // 6, bins - bins // 6 + 1):
-        if i < bins - bins // 6 and crossing[i] <= low:
-            begin = i if begin is None else begin
-        elif begin is not None:
-            best = max(best, (i - begin, begin), key=lambda run: run[0])
-            begin = None
-    if best[0] == 0:
-        return None
-    x = left_edge + (best[1] + best[0] / 2) * _BIN
+    inner = range(bins // 6, bins - bins // 6)
+    widest = max((list(run) for is_low, run in itertools.groupby(
+        inner, lambda place: crossing[place] <= low) if is_low), key=len)
+    x = left_edge + (widest[0] + len(widest) / 2) * _BIN
     for side in ([s for s in spans if s.x1 <= x], [s for s in spans if s.x0 >= x]):
         if len(side) < _MIN_COLUMN_SPANS:
             return None
         width = max(s.x1 - s.x0 for s in side)  # of one column, where the side has several
         full = [s for s in side if s.x1 - s.x0 > 0.6 * width]
-        if (2 * len(full) < len(side) or statistics.median(_characters(s.text) for s in full)
-                < _MIN_COLUMN_WIDTH_CHARACTERS or 2 * sum(_is_code(s.text) for s in full)
-                > len(full)):
+        # In letters; a character of Chinese or Japanese is as wide as two.
+        widths = [len(s.text) + sum(character >= "\u2e80" for character in s.text) for s in full]
+        if (2 * len(full) < len(side) or statistics.median(widths) < _MIN_COLUMN_WIDTH_CHARACTERS
+                or 2 * sum(_is_code(s.text) for s in full) > len(full)):
             return None
     return x
 
@@ -251,7 +234,7 @@ def regions_of(spans: Sequence[Span]) -> list[Region]:
         return []
     x = _gutter(spans)
     if x is None:
-        return [Region(rows_of(spans))]
+        return [rows_of(spans)]
     sides = [sorted((s for s in spans if keep(s)), key=lambda s: -s.middle)
              for keep in (lambda s: s.x1 <= x, lambda s: s.x0 >= x)]
     taken = [0, 0]
@@ -260,17 +243,16 @@ def regions_of(spans: Sequence[Span]) -> list[Region]:
     for row in [*_across(rows_of([s for s in spans if s.x0 < x < s.x1]), *sides), None]:
         bottom = row.main.middle if row else float("-inf")
         for side, spans_of_side in enumerate(sides):
-            begin = end = taken[side]
-            while end < len(spans_of_side) and spans_of_side[end].middle > bottom:
-                end += 1
+            begin = taken[side]
+            end = bisect.bisect_left(spans_of_side, -bottom, begin, key=lambda s: -s.middle)
             taken[side] = end
             if end > begin:
                 result += regions_of(spans_of_side[begin:end])
                 across = None
         if row and across:
-            across.rows.append(row)
+            across.append(row)
         elif row:
-            across = Region([row])
+            across = [row]
             result.append(across)
     return result
 

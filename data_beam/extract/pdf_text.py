@@ -205,14 +205,14 @@ def text_of(regions: Sequence[Region]) -> str:
 
     Rows of program text (fixed pitch) and of tables stay lines, the former with their indentation.
     """
-    regions = [region for region in regions if region.rows]
-    words = Words(row.text for region in regions for row in region.rows)
+    regions = [region for region in regions if region]
+    words = Words(row.text for region in regions for row in region)
     paragraphs: list[_Paragraph] = []
     edges = (0.0, 0.0)
     for region in regions:
-        left, right = min(row.x0 for row in region.rows), _right_edge(region.rows)
-        pitch = _pitch(region.rows)
-        for index, row in enumerate(region.rows):
+        left, right = min(row.x0 for row in region), _right_edge(region)
+        pitch = _pitch(region)
+        for index, row in enumerate(region):
             joins = bool(paragraphs) and (
                 _continues(paragraphs[-1], row, pitch, left, right) if index
                 else _goes_on(paragraphs[-1], row, edges[1], edges[0]))

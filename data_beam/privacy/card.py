@@ -68,10 +68,6 @@ def cards(text: str, start: int, stop: int) -> Iterator[Span]:
 
     A number of 13 digits (an old Visa card, but also an article code) counts only if a word such
     as `card` or 卡 occurs within the 20 characters before it.
-
-    Args:
-      text: output of `to_ascii`.
-      start, stop: a window from `number_windows`.
     """
     for pattern in (_BARE, _GROUPED):
         for match in pattern.finditer(text, start, stop):

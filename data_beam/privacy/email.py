@@ -92,9 +92,6 @@ def emails(text: str) -> Iterator[Span]:
     """E-mail addresses in a text: `local@domain` with a local part of 1 to 64 characters and a
     known top-level domain, also with an internationalised domain (`li@例子.com`); `local [at]
     domain` with any kind of brackets; `local at domain dot com`.
-
-    Args:
-      text: output of `to_ascii`.
     """
     at = text.find("@")
     while at >= 0:

@@ -70,10 +70,6 @@ def resident_ids(text: str, start: int, stop: int) -> Iterator[Span]:
     """PRC resident identity numbers (GB 11643-1999) in a window: a province code of GB/T 2260, a
     valid date of birth, and a valid check character. The form used before 1999 has 15 digits and no
     check character; it counts only if a word such as 身份证 occurs within the 20 characters before.
-
-    Args:
-      text: output of `to_ascii`.
-      start, stop: a window from `number_windows`.
     """
     for match in _RESIDENT.finditer(text, start, stop):
         region, _, birth, rest = match.groups()
@@ -91,10 +87,6 @@ def ssns(text: str, start: int, stop: int) -> Iterator[Span]:
     """US social security numbers in a window: 3-2-4 digits separated by hyphens. With spaces or
     without separators the number counts only after `SSN` or `social security`. No group is all
     zeros; the area is below 900 and not 666.
-
-    Args:
-      text: output of `to_ascii`.
-      start, stop: a window from `number_windows`.
     """
     for pattern in (_SSN, _SSN_BARE):
         for match in pattern.finditer(text, start, stop):
@@ -109,9 +101,6 @@ def passports(text: str) -> Iterator[Span]:
     """Passport numbers at most 40 characters after `passport` or 护照: one or two letters (PRC: E,
     G, D, S, P, H, M) and 6 to 8 digits, or 9 digits. Also travel permit numbers at most 40
     characters after 通行证, 回乡证 or a similar word: C, W, H, M, T or L and 8 digits.
-
-    Args:
-      text: output of `to_ascii`, the whole text.
     """
     for words, number in ((_PASSPORT_WORD, _PASSPORT), (_PERMIT_WORD, _PERMIT)):
         for word in words.finditer(text):
@@ -123,9 +112,6 @@ def passports(text: str) -> Iterator[Span]:
 def plates(text: str) -> Iterator[Span]:
     """PRC licence plates: province, city letter, and five characters with at least three digits
     (the last may be 挂, 学, 警, 港 or 澳), or six characters for new-energy cars (GA 36-2018).
-
-    Args:
-      text: output of `to_ascii`, the whole text.
     """
     if text.isascii():
         return

@@ -33,11 +33,8 @@ def ipv4(text: str, start: int, stop: int, private: bool) -> Iterator[Span]:
     a port or prefix length after it. A number after `version`, `section`, `第` or a similar word
     never counts.
 
-    Args:
-      text: output of `to_ascii`.
-      start, stop: a window from `number_windows`.
-      private: also report private, loopback and documentation addresses (RFC 1918, 5737), which
-        identify nobody.
+    With `private` also private, loopback and documentation addresses (RFC 1918, 5737), which
+    identify nobody.
     """
     for match in _V4.finditer(text, start, stop):
         try:
@@ -54,12 +51,7 @@ def ipv4(text: str, start: int, stop: int, private: bool) -> Iterator[Span]:
 
 def ipv6(text: str, private: bool) -> Iterator[Span]:
     """IPv6 addresses of global unicast (2000::/3); with `private` also every other range that
-    starts with four digits, including documentation (2001:db8::/32).
-
-    Args:
-      text: output of `to_ascii`, the whole text.
-      private: see `ipv4`.
-    """
+    starts with four digits, including documentation (2001:db8::/32)."""
     if text.count(":") < 2:
         return
     for match in _V6.finditer(text):

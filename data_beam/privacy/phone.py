@@ -244,10 +244,6 @@ def phones(text: str, start: int, stop: int) -> Iterator[Span]:
       cue covers a list of numbers with any separators.
 
     Service numbers (400-..., 1-800-..., 95588) belong to companies and do not count.
-
-    Args:
-      text: output of `to_ascii`.
-      start, stop: a window from `number_windows`.
     """
     yield from _mainland(text, start, stop)
     for match in _NORTH_AMERICA.finditer(text, start, stop):

@@ -1,5 +1,10 @@
-"""Spans of personal data in a text, and the normalised text that recognisers read."""
+"""Spans of personal data in a text, and the normalised text that recognisers read.
 
+Recognisers read the output of `to_ascii`. Those that have `start` and `stop` read a window from
+`number_windows`, the others the whole text.
+"""
+
+import bisect
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator
@@ -36,9 +41,6 @@ def number_windows(text: str) -> Iterator[tuple[int, int]]:
 
     They contain every number that `phones`, `resident_ids`, `ssns`, `ipv4` and `cards` search for,
     and are a small part of most texts. Windows are in order and do not overlap.
-
-    Args:
-      text: output of `to_ascii`.
     """
     start = end = 0
     for match in _NUMBER.finditer(text):
@@ -64,24 +66,10 @@ def without_overlaps(spans: Iterable[Span], priority: dict[str, int]) -> list[Sp
     Returns:
       Disjoint spans in text order.
     """
-    ordered = sorted(set(spans), key=lambda s: (s.start, s.end))
     kept: list[Span] = []
-    group: list[Span] = []
-
-    def resolve() -> None:
-        chosen: list[Span] = []
-        for span in sorted(group, key=lambda s: (s.start - s.end, priority[s.kind], s.start)):
-            if all(span.end <= other.start or other.end <= span.start for other in chosen):
-                chosen.append(span)
-        kept.extend(sorted(chosen))
-
-    end = 0
-    for span in ordered:
-        if span.start >= end and group:
-            resolve()
-            group = []
-        group.append(span)
-        end = max(end, span.end)
-    if group:
-        resolve()
+    for span in sorted(set(spans), key=lambda s: (s.start - s.end, priority[s.kind], s.start)):
+        place = bisect.bisect(kept, span)
+        if all(span.end <= other.start or other.end <= span.start
+               for other in kept[max(0, place - 1):place + 1]):
+            kept.insert(place, span)
     return kept

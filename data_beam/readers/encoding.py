@@ -7,6 +7,8 @@ import tokenize
 
 from resiliparse.parse.encoding import detect_encoding
 
+from data_beam.base.records import ReasonedError
+
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"),
          (codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF16_LE, "utf-16-le"),
          (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -36,12 +38,8 @@ _NO_CHARSETS = frozenset(("idna", "mbcs", "oem", "punycode", "raw-unicode-escape
                           "unicode-escape", "utf-7"))
 
 
-class Undecodable(Exception):
+class Undecodable(ReasonedError):
     """The bytes are not text, or no encoding decodes them."""
-
-    def __init__(self, reason: str, detail: str):
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
 
 
 def _codec(name: str) -> str | None:

@@ -6,6 +6,7 @@ import zlib
 
 import zstandard
 
+from data_beam.base.records import ReasonedError
 from data_beam.readers.streams import GZIP_MAGIC, ZSTD_MAGIC, ZSTD_READ_BYTES
 
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})\b")
@@ -19,12 +20,8 @@ _HTML = re.compile(
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
-class BadResponse(Exception):
+class BadResponse(ReasonedError):
     """The bytes are not an HTTP response, or its body cannot be decoded."""
-
-    def __init__(self, reason: str, detail: str):
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
 
 
 @dataclasses.dataclass(frozen=True)

@@ -58,7 +58,7 @@ def _whole_file(reading: Reading) -> Iterator[Read]:
     if format == "code" and not language_of(reading.file.path):
         yield reading.dropped(None, "no known language", reading.file.path.rpartition("/")[2])
         return
-    data = reading.all()
+    data = streams.read_all(reading.file.location, reading.limit)
     if data is None:
         yield reading.too_large(None)
     elif not data:

@@ -7,7 +7,7 @@ from typing import Any
 
 from data_beam.base.records import DeadLetter, Dropped, Origin, Record
 from data_beam.config import InputConfig, SourceConfig
-from data_beam.readers import encoding, streams
+from data_beam.readers import encoding
 from data_beam.readers.listing import File
 
 Read = Record | Dropped | DeadLetter
@@ -50,10 +50,6 @@ class Reading:
         there = ", ".join(names[:_NAMES]) + (", ..." if len(names) > _NAMES else "")
         return self.dead(number, "missing field", f"{name!r} is not there; "
                          f"{'found: ' + there if names else 'there are no fields'}")
-
-    def all(self) -> bytes | None:
-        """The decompressed file, or None when it passes the limit."""
-        return streams.read_all(self.file.location, self.limit)
 
     def record(self, number: int | None, text: str, data: bytes, *transforms: str,
                format: str = "", url: str = "", offset: int | None = None,

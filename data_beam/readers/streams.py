@@ -23,6 +23,8 @@ import zstandard
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base.records import ReasonedError
+
 READ_BYTES = 1 << 20
 HELD_BYTES = 1 << 24
 """Decompressed bytes of a unit that wait in memory for its checksum."""
@@ -61,6 +63,7 @@ class _Format:
     padding: bytes = b""
 
 
+_ZSTD_UNIT = re.compile(re.escape(ZSTD_MAGIC))
 # With the first block's or the end's mark: three letters alone may begin a text.
 _BZIP2_UNIT = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 _FORMATS = (
@@ -68,8 +71,7 @@ _FORMATS = (
             lambda: zlib.decompressobj(wbits=31),
             lambda decoder, data: decoder.decompress(data, READ_BYTES), (zlib.error,),
             padding=b"\0"),
-    _Format("zstd", re.compile(re.escape(ZSTD_MAGIC)),
-            re.compile(re.escape(ZSTD_MAGIC)), 4,
+    _Format("zstd", _ZSTD_UNIT, _ZSTD_UNIT, 4,
             lambda: zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj(),
             lambda decoder, data: decoder.decompress(data), (zstandard.ZstdError,),
             piece_bytes=ZSTD_READ_BYTES),
@@ -78,12 +80,8 @@ _FORMATS = (
 )
 
 
-class DamagedFile(Exception):
+class DamagedFile(ReasonedError):
     """The file is corrupt or cut short; what was yielded before may be used."""
-
-    def __init__(self, reason: str, detail: str):
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
 
 
 @dataclasses.dataclass(frozen=True)
@@ -262,12 +260,8 @@ def _units(source: _Bytes, form: _Format, at: Callable[[int], None], limit: floa
         position = following
 
 
-def _ignore(position: int) -> None:
-    pass
-
-
-def pieces(path: str, at: Callable[[int], None] = _ignore, limit: float = math.inf,
-           begin: Callable[[int], None] = _ignore) -> Iterator[bytes | Gap]:
+def pieces(path: str, at: Callable[[int], None] = lambda position: None, limit: float = math.inf,
+           begin: Callable[[int], None] = lambda position: None) -> Iterator[bytes | Gap]:
     """Decompressed pieces of a file, with a `Gap` wherever content is missing.
 
     Args:
@@ -290,14 +284,13 @@ def pieces(path: str, at: Callable[[int], None] = _ignore, limit: float = math.i
             at(position)
 
 
-def chunks(path: str, at: Callable[[int], None] = _ignore, limit: float = math.inf
-           ) -> Iterator[bytes]:
+def chunks(path: str, limit: float = math.inf) -> Iterator[bytes]:
     """`pieces` up to the first gap.
 
     Raises:
       DamagedFile: there is one; after the pieces before it.
     """
-    for piece in pieces(path, at, limit):
+    for piece in pieces(path, limit=limit):
         if isinstance(piece, Gap):
             raise DamagedFile(piece.reason, piece.detail)
         yield piece

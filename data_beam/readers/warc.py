@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from data_beam.base.records import ReasonedError
 from data_beam.readers import http, streams
 from data_beam.readers.reading import Read, Reading
 
@@ -20,12 +21,8 @@ _BOUNDARY_BYTES = 128
 _DOCUMENTS = ("response", "resource", "conversion")
 
 
-class _Broken(Exception):
+class _Broken(ReasonedError):
     """The record at hand cannot be read; there may be others behind it."""
-
-    def __init__(self, reason: str, detail: str):
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
 
 
 class _Archive:

@@ -124,10 +124,6 @@ class Progress:
         return text
 
 
-def _total(outcomes: dict[str, dict[str, int]]) -> int:
-    return sum(sum(reasons.values()) for reasons in outcomes.values())
-
-
 def summary(manifest: dict[str, Any]) -> str:
     """Table by source: read (+ made) = kept + dropped + dead letters, with the reasons below.
 
@@ -137,21 +133,24 @@ def summary(manifest: dict[str, Any]) -> str:
                "languages")
     rows: list[tuple[str, ...]] = [heading]
     reasons = []
+
+    def add(name: str, domain: str, counts: dict[str, Any], languages: str) -> None:
+        numbers = (f"{counts[kind]:,}" for kind in (
+            "read", "augmented", "kept", "dropped", "dead_letters"))
+        rows.append((name, domain, *numbers, f"{counts['bytes'] / 1e6:.2f}", languages))
+
     for name, counts in manifest["sources"].items():
         languages = sorted(counts["languages"].items(), key=lambda item: (-item[1], item[0]))
-        rows.append((name, counts["domain"], f"{counts['read']:,}", f"{counts['augmented']:,}",
-                     f"{counts['kept']:,}", f"{_total(counts['dropped']):,}",
-                     f"{_total(counts['dead_letters']):,}",
-                     f"{counts['bytes'] / 1e6:.2f}",
-                     ", ".join(language for language, _ in languages[:3])))
+        totals = {}
         for kind in ("dropped", "dead_letters"):
+            totals[kind] = sum(sum(counted.values()) for counted in counts[kind].values())
             reasons += [f"  {name}: {kind.replace('_', ' ')}, {stage}, {reason}: {count:,}"
                         for stage, counted in counts[kind].items()
                         for reason, count in counted.items()]
+        add(name, counts["domain"], {**counts, **totals},
+            ", ".join(language for language, _ in languages[:3]))
     total = manifest["total"]
-    rows.append(("total", "", f"{total['read']:,}", f"{total['augmented']:,}",
-                 f"{total['kept']:,}", f"{total['dropped']:,}", f"{total['dead_letters']:,}",
-                 f"{total['bytes'] / 1e6:.2f}", ""))
+    add("total", "", total, "")
     if not total["augmented"]:
         rows = [row[:3] + row[4:] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -114,7 +114,7 @@ class LocalRunner(FnApiRunner):
                 raise ConfigError(deaths[0]) from error
             finally:
                 for handler in _Handler.started:
-                    handler.release()
+                    handler.closed.set()  # ends its watch
 
 
 class _Handler(GrpcWorkerHandler):
@@ -125,7 +125,7 @@ class _Handler(GrpcWorkerHandler):
 
     def __init__(self, _: None, state: Any, provision_info: Any, grpc_server: Any):
         super().__init__(state, provision_info, grpc_server)
-        self._ended, self._closed = threading.Event(), threading.Event()
+        self._ended, self.closed = threading.Event(), threading.Event()
         self._status: int | None = None
         self._stopped = False
 
@@ -164,7 +164,7 @@ class _Handler(GrpcWorkerHandler):
         self._process.join()
         self._status = self._process.exitcode
         self._ended.set()
-        while self._status and not self._closed.wait(0.1):
+        while self._status and not self.closed.wait(0.1):
             for name, future in list(self.control_conn._futures_by_id.items()):
                 future.set(beam_fn_api_pb2.InstructionResponse(
                     instruction_id=name, error="the worker process ended"))
@@ -176,10 +176,6 @@ class _Handler(GrpcWorkerHandler):
             self._stopped = True
             self._process.kill()
             self._ended.wait()
-
-    def release(self) -> None:
-        """Ends the watch."""
-        self._closed.set()
 
     def death(self) -> str:
         """How the process died, or "" if it is alive or exited normally."""

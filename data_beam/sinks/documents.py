@@ -15,67 +15,40 @@ from data_beam.base import files
 from data_beam.base.records import Document, Origin
 from maxlm.data import corpus
 
-_SCORES = pa.map_(pa.string(), pa.float64())
-SCHEMA = pa.schema([
-    ("id", pa.string()),
-    ("text", pa.large_string()),
-    ("source", pa.string()),
-    ("domain", pa.string()),
-    ("licence", pa.string()),
-    ("path", pa.string()),
-    ("language", pa.string()),
-    ("split", pa.string()),
-    ("sha256", pa.string()),
-    ("record", pa.int64()),
-    ("language_score", pa.float32()),
-    ("bytes_sha256", pa.string()),
-    ("transforms", pa.list_(pa.string())),
-    ("scores", _SCORES),
-    ("cluster", pa.string()),
-    ("url", pa.string()),
-    ("offset", pa.int64()),
-])
-"""Columns of CORPUS/documents."""
-assert tuple(SCHEMA.names) == corpus.DOCUMENT_COLUMNS
+_TYPES = {
+    "text": pa.large_string(), "record": pa.int64(), "offset": pa.int64(), "is_code": pa.bool_(),
+    "transforms": pa.list_(pa.string()), "scores": pa.map_(pa.string(), pa.float64()),
+}
 
-STAGE_SCHEMA = pa.schema([
-    ("id", pa.string()),
-    ("text", pa.large_string()),
-    ("source", pa.string()),
-    ("path", pa.string()),
-    ("record", pa.int64()),
-    ("domain", pa.string()),
-    ("licence", pa.string()),
-    ("url", pa.string()),
-    ("language", pa.string()),
-    ("language_score", pa.float64()),
-    ("sha256", pa.string()),
-    ("bytes_sha256", pa.string()),
-    ("transforms", pa.list_(pa.string())),
-    ("is_code", pa.bool_()),
-    ("scores", _SCORES),
-    ("cluster", pa.string()),
-    ("split_key", pa.string()),
-    ("offset", pa.int64()),
-])
+
+def string_schema(columns: Iterable[str], **types: pa.DataType) -> pa.Schema:
+    """Columns of strings, but for those named in `types` or well known (see `_TYPES`)."""
+    types = {**_TYPES, **types}
+    return pa.schema([(name, types.get(name, pa.string())) for name in columns])
+
+
+SCHEMA = string_schema(corpus.DOCUMENT_COLUMNS, language_score=pa.float32())
+"""Columns of CORPUS/documents."""
+STAGE_SCHEMA = string_schema(
+    ("id", "text", "source", "path", "record", "domain", "licence", "url", "language",
+     "language_score", "sha256", "bytes_sha256", "transforms", "is_code", "scores", "cluster",
+     "split_key", "offset"), language_score=pa.float64())
 """Columns of the documents of a stage: a `Document`, and its id."""
 
 ROW_GROUP_ROWS = 1000
 _ROW_GROUP_CHARACTERS = 64 * 2**20
 
 
+def _row(document: Document, schema: pa.Schema, **others: str | None) -> dict[str, Any]:
+    values = {**vars(document), **vars(document.origin), "id": document.origin.id,
+              "transforms": list(document.transforms), "scores": sorted(document.scores.items()),
+              **others}
+    return {name: values[name] for name in schema.names}
+
+
 def stage_row(document: Document) -> dict[str, Any]:
     """A document as a row of `STAGE_SCHEMA`."""
-    origin = document.origin
-    return {
-        "id": origin.id, "text": document.text, "source": origin.source, "path": origin.path,
-        "record": origin.record, "domain": document.domain, "licence": document.licence,
-        "url": document.url, "language": document.language,
-        "language_score": document.language_score, "sha256": document.sha256,
-        "bytes_sha256": document.bytes_sha256, "transforms": list(document.transforms),
-        "is_code": document.is_code, "scores": sorted(document.scores.items()),
-        "cluster": document.cluster, "split_key": document.split_key, "offset": document.offset,
-    }
+    return _row(document, STAGE_SCHEMA)
 
 
 def from_stage_row(row: dict[str, Any]) -> Document:
@@ -89,17 +62,8 @@ def from_stage_row(row: dict[str, Any]) -> Document:
 
 def corpus_row(document: Document, split: str) -> dict[str, Any]:
     """A document as a row of `SCHEMA`."""
-    origin = document.origin
-    return {
-        "id": origin.id, "text": document.text, "source": origin.source,
-        "domain": document.domain, "licence": document.licence,
-        "path": origin.path, "language": document.language, "split": split,
-        "sha256": document.sha256, "record": origin.record,
-        "language_score": document.language_score, "bytes_sha256": document.bytes_sha256,
-        "transforms": list(document.transforms), "scores": sorted(document.scores.items()),
-        "cluster": document.cluster or None, "url": document.url or None,
-        "offset": document.offset,
-    }
+    return _row(document, SCHEMA, split=split, cluster=document.cluster or None,
+                url=document.url or None)
 
 
 def write_table(handle: Any, table: pa.Table) -> None:

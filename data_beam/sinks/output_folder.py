@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from apache_beam.io.filesystem import FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
@@ -32,11 +33,8 @@ def exclusive(output: str) -> Iterator[str]:
     The kernel locks the folder itself: that leaves no file and ends with the process. Remote file
     systems have no lock. A folder made here and still empty at the end is removed.
 
-    Args:
-      output: folder, local or on any file system that Beam knows.
-
     Yields:
-      Its absolute path.
+      The absolute path of `output`, a folder on any file system that Beam knows.
 
     Raises:
       ConfigError: it cannot be made, is a file, or another run is writing it.
@@ -151,6 +149,12 @@ def check_is_folder(output: str) -> None:
         raise ConfigError(f"--output: {output} is, or lies below, a file; name a folder")
 
 
+def _entries(output: str) -> Iterator[tuple[str, FileMetadata]]:
+    """Path below a folder and metadata of each file in it."""
+    for entry in files.match(output, "**"):
+        yield entry.path[len(output.rstrip("/")) + 1:], entry
+
+
 def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
     """Checks that `begin` may use a folder.
 
@@ -158,8 +162,7 @@ def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
       ConfigError: it contains files this command did not write.
     """
     marked = is_unfinished(output, command)
-    for entry in files.match(output, "**"):
-        name = entry.path[len(output.rstrip("/")) + 1:]
+    for name, _ in _entries(output):
         if not marked or not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
             raise ConfigError(f"--output: {output} contains files this command did not write "
                               f"({name}); choose a new or an empty folder")
@@ -184,19 +187,12 @@ def begin(output: str, command: str, own: re.Pattern[str],
       ConfigError: the folder contains files this command did not write. Nothing was deleted.
     """
     check_begin(output, command, own)
-    marked = is_unfinished(output, command)
-    temporary = FileSystems.join(output, files.TEMPORARY)
-    marker = FileSystems.join(temporary, _MARKER)
-    left = []
-    for entry in files.match(output, "**"):
-        name = entry.path[len(output.rstrip("/")) + 1:]
-        if entry.path != marker and not keep(name):
-            left.append(entry.path)
-    files.remove(left)
-    if not marked:
-        files.make_folder(temporary)
-        _mark(temporary, command)
-    return temporary
+    marker = f"{files.TEMPORARY}/{_MARKER}"
+    files.remove([entry.path for name, entry in _entries(output)
+                  if name != marker and not keep(name)])
+    if not is_unfinished(output, command):
+        _mark(output, command)
+    return FileSystems.join(output, files.TEMPORARY)
 
 
 @contextlib.contextmanager
@@ -212,9 +208,8 @@ def scratch(output: str, command: str) -> Iterator[str]:
         raise ConfigError(f"--output: {temporary} exists and is not of this command; run the one "
                           "that left it again, or remove it")
     finish(output, command)
-    files.make_folder(temporary)
     try:
-        _mark(temporary, command)
+        _mark(output, command)
         yield temporary
     finally:
         files.remove_folder(temporary)
@@ -226,9 +221,7 @@ def check_reopen(output: str, own: re.Pattern[str], manifest: str) -> None:
     Raises:
       ConfigError: it contains other files too.
     """
-    root = output.rstrip("/") + "/"
-    for entry in files.match(output, "**"):
-        name = entry.path[len(root):]
+    for name, _ in _entries(output):
         if name != manifest and not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
             raise ConfigError(f"--output: {output} contains other files too ({name}); "
                               "choose a new or an empty folder")
@@ -247,13 +240,13 @@ def reopen(output: str, command: str, own: re.Pattern[str], manifest: str) -> No
       ConfigError: the folder contains other files too. Nothing was deleted.
     """
     check_reopen(output, own, manifest)
-    temporary = FileSystems.join(output, files.TEMPORARY)
-    files.make_folder(temporary)
-    _mark(temporary, command)
+    _mark(output, command)
     files.remove([FileSystems.join(output, manifest)])
 
 
-def _mark(temporary: str, command: str) -> None:
+def _mark(output: str, command: str) -> None:
+    temporary = FileSystems.join(output, files.TEMPORARY)
+    files.make_folder(temporary)
     with FileSystems.create(FileSystems.join(temporary, _MARKER),
                             compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
         handle.write(f"{command}\n".encode())
@@ -275,12 +268,11 @@ def check_files(output: str, sizes: Iterable[tuple[str, int | None]]) -> None:
     Raises:
       ConfigError: a file is missing or has another size; the first is named.
     """
-    root = output.rstrip("/") + "/"
-    found = {entry.path[len(root):]: entry.size_in_bytes for entry in files.match(output, "**")}
+    found = {name: entry.size_in_bytes for name, entry in _entries(output)}
     for name, size in sizes:
         if name not in found or size not in (None, found[name]):
             what = "is missing" if name not in found else (
                 f"has {found[name]:,} bytes instead of {size:,}")
             fix = f"make it again: python -m data_beam.report --corpus={output}" if name in (
                 "report.html", "report.json") else f"remove {output} and run again"
-            raise ConfigError(f"--output: {root}{name} {what}; {fix}")
+            raise ConfigError(f"--output: {output.rstrip('/')}/{name} {what}; {fix}")

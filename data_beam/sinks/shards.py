@@ -17,16 +17,7 @@ from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks import documents
 from maxlm.data import corpus
 
-DROPPED_SCHEMA = pa.schema([
-    ("id", pa.string()),
-    ("source", pa.string()),
-    ("path", pa.string()),
-    ("stage", pa.string()),
-    ("reason", pa.string()),
-    ("record", pa.int64()),
-    ("detail", pa.string()),
-])
-assert tuple(DROPPED_SCHEMA.names) == corpus.DROPPED_COLUMNS
+DROPPED_SCHEMA = documents.string_schema(corpus.DROPPED_COLUMNS)
 
 SAMPLES = 5
 """Dropped documents whose text is kept for the report: by shard, stage and reason."""
