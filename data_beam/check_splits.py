@@ -20,9 +20,8 @@ documents over dedup.minhash.split_similarity share a split.
 
 import collections
 import dataclasses
+import itertools
 import json
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -38,12 +37,13 @@ from data_beam.dedup.signatures import (
     signature,
 )
 from data_beam.readers.corpus_files import find_documents, read_rows
+from data_beam.runners.progress import StatusLine
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 
 COLUMNS = ["id", "split", "source", "path", "record", "sha256", "text"]
-_PROGRESS_SECONDS = 5.0
 _FINDING = 0.999
+_ABOUT = ("id", "split", "source", "path", "record")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Leak:
 
 
 def _about(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in ("id", "split", "source", "path", "record")}
+    return {name: row[name] for name in _ABOUT}
 
 
 class LeakFinder:
@@ -75,6 +75,7 @@ class LeakFinder:
 
     Attributes:
       bands, rows: chosen so that a pair at the threshold is found with probability 0.999 or more.
+      probability: that a pair at the threshold is found.
     """
 
     def __init__(self, held_out: Iterable[dict[str, Any]], threshold: float, permutations: int,
@@ -82,6 +83,7 @@ class LeakFinder:
         self._threshold = threshold
         self._sizes = word_ngram, character_ngram
         self.bands, self.rows = choose_bands(threshold, permutations, _FINDING)
+        self.probability = candidate_probability(threshold, self.bands, self.rows)
         self._held: list[dict[str, Any]] = []
         self._shingles: list[np.ndarray] = []
         self._by_sha256: dict[str, list[int]] = {}
@@ -102,11 +104,6 @@ class LeakFinder:
             return []
         return band_keys(signature(values, self.bands * self.rows), self.bands, self.rows)
 
-    @property
-    def probability(self) -> float:
-        """That a pair at the threshold is found."""
-        return candidate_probability(self._threshold, self.bands, self.rows)
-
     def check(self, row: dict[str, Any]) -> Iterator[Leak]:
         """The leaks between a document and those held out; of two that are both held out, from
         that with the larger id."""
@@ -117,21 +114,16 @@ class LeakFinder:
         last = np.searchsorted(self._table, keys, side="right")
         candidates = same.union(*(self._owners[a:b].tolist() for a, b in zip(
             first[first < last].tolist(), last[first < last].tolist(), strict=True)))
-        wanted = sorted(c for c in candidates if self._another(self._held[c], row))
-        if not wanted:
-            return
-        values = distinct(values)
-        for candidate in wanted:
-            similarity = 1.0 if candidate in same else jaccard(values, self._shingles[candidate])
+        values = distinct(values) if candidates else values
+        for candidate in sorted(candidates):
+            held = self._held[candidate]
+            if held["split"] == row["split"] or (
+                    row["split"] != "train" and held["id"] > row["id"]):
+                continue
+            similarity = 1.0 if candidate in same else jaccard(
+                values, self._shingles[candidate])
             if similarity >= self._threshold:
-                pair = sorted((_about(row), self._held[candidate]), key=lambda about: about["id"])
-                yield Leak(similarity, *pair)
-
-    @staticmethod
-    def _another(held: dict[str, Any], row: dict[str, Any]) -> bool:
-        if held["split"] == row["split"]:
-            return False
-        return row["split"] == "train" or held["id"] < row["id"]
+                yield Leak(similarity, *sorted((_about(row), held), key=lambda pair: pair["id"]))
 
 
 def find_leaks(rows: Callable[[], Iterator[dict[str, Any]]], threshold: float, permutations: int,
@@ -149,48 +141,38 @@ def find_leaks(rows: Callable[[], Iterator[dict[str, Any]]], threshold: float, p
     return leaks, finder
 
 
-class _Reader:
-    """Reads the documents of a corpus, and prints its progress every few seconds."""
-
-    def __init__(self, corpus: str):
-        self._files = find_documents(corpus)
-        self.by_split: collections.Counter[str] = collections.Counter()
-        self._passes = 0
-
-    def __call__(self) -> Iterator[dict[str, Any]]:
-        self._passes += 1
-        self.by_split.clear()
-        last = time.monotonic()
-        for file in self._files.files:
-            for row in read_rows(file.path, COLUMNS):
-                self.by_split[row["split"]] += 1
-                if time.monotonic() - last > _PROGRESS_SECONDS:
-                    last = time.monotonic()
-                    print(f"pass {self._passes} of 2: {self.by_split.total():,} of "
-                          f"{self._files.rows:,} documents", file=sys.stderr, flush=True)
-                yield row
-
-
 def check(corpus: str, threshold: float, permutations: int, word_ngram: int, character_ngram: int,
-          show: int) -> dict[str, Any]:
+          show: int, status: StatusLine) -> dict[str, Any]:
     """The report on a corpus.
 
     Args:
       corpus: its folder.
-      threshold: smallest similarity of a copy.
-      permutations: of the signatures.
-      word_ngram, character_ngram: sizes of shingles.
+      threshold, permutations, word_ngram, character_ngram: as for `LeakFinder`.
       show: pairs listed at most.
+      status: shows the progress.
 
     Raises:
       ConfigError: there is no complete corpus.
     """
-    reader = _Reader(corpus)
-    leaks, finder = find_leaks(reader, threshold, permutations, word_ngram, character_ngram)
+    found = find_documents(corpus)
+    passes = itertools.count(1)
+    by_split: collections.Counter[str] = collections.Counter()
+
+    def rows() -> Iterator[dict[str, Any]]:
+        number = next(passes)
+        by_split.clear()
+        for file in found.files:
+            for row in read_rows(file.path, COLUMNS):
+                by_split[row["split"]] += 1
+                status(lambda: f"pass {number} of 2: {by_split.total():,} of {found.rows:,} "
+                       "documents")
+                yield row
+
+    leaks, finder = find_leaks(rows, threshold, permutations, word_ngram, character_ngram)
     return {
         "corpus": corpus, "threshold": threshold, "bands": finder.bands, "rows": finder.rows,
-        "probability_at_threshold": finder.probability, "documents": dict(sorted(
-            reader.by_split.items())),
+        "probability_at_threshold": finder.probability,
+        "documents": dict(sorted(by_split.items())),
         "leaks": len(leaks), "pairs": [dataclasses.asdict(leak) for leak in leaks[:show]]}
 
 
@@ -200,14 +182,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--corpus", required=True, help="folder that data_beam.prepare wrote")
     parser.add_argument("--threshold", type=float, default=0.7,
                         help="similarity from which documents are copies (default: %(default)s)")
-    parser.add_argument("--permutations", type=int, default=128,
-                        help="length of the signatures (default: %(default)s)")
-    parser.add_argument("--word_ngram", type=int, default=5, help="words of a shingle "
-                        "(default: %(default)s)")
-    parser.add_argument("--character_ngram", type=int, default=5, help="characters of a shingle "
-                        "(default: %(default)s)")
-    parser.add_argument("--show", type=int, default=100, help="pairs listed at most "
-                        "(default: %(default)s)")
+    for name, default, what in (
+            ("permutations", 128, "length of the signatures"),
+            ("word_ngram", 5, "words of a shingle"),
+            ("character_ngram", 5, "characters of a shingle"),
+            ("show", 100, "pairs listed at most")):
+        parser.add_argument(f"--{name}", type=int, default=default,
+                            help=f"{what} (default: %(default)s)")
     arguments = parser.parse_args(argv)
     if not 0 < arguments.threshold <= 1:
         raise ConfigError(f"--threshold: must be above 0 and at most 1, not {arguments.threshold}")
@@ -216,13 +197,13 @@ def main(argv: Sequence[str]) -> int:
             raise ConfigError(f"--{name}: must be at least 1")
     if arguments.show < 0:
         raise ConfigError("--show: must not be negative")
-    report = check(arguments.corpus, arguments.threshold, arguments.permutations,
-                   arguments.word_ngram, arguments.character_ngram, arguments.show)
+    status = StatusLine()
+    report = check(**vars(arguments), status=status)
     print(json.dumps(report, indent=1, ensure_ascii=False), flush=True)
     counts = ", ".join(f"{count:,} {split}" for split, count in report["documents"].items())
     found = f"{report['leaks']:,} near copies" if report["leaks"] else "no near copies"
-    print(f"{arguments.corpus}: {found} across splits at similarity {arguments.threshold:g} "
-          f"({counts or 'no documents'})", file=sys.stderr)
+    status.show(f"{arguments.corpus}: {found} across splits at similarity "
+                f"{arguments.threshold:g} ({counts or 'no documents'})", last=True)
     return 1 if report["leaks"] else 0
 
 

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
+from data_beam.models.samples import sample_documents
 from data_beam.readers.corpus_files import find_documents
 from data_beam.sinks import output_folder
-from data_beam.tokenizer.training import sample_documents
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer

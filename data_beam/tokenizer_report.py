@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from data_beam.models.samples import sample_documents
 from data_beam.readers.corpus_files import find_documents
 from data_beam.tokenizer.fertility import fertility, table
-from data_beam.tokenizer.training import sample_documents
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError, suggestion
 from maxlm.data.corpus import SPLITS

@@ -23,24 +23,23 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files, json_files
+from data_beam.models.samples import parse_weights, sample_documents
 from data_beam.readers.corpus_files import find_documents
 from data_beam.runners.progress import StatusLine
 from data_beam.sinks import output_folder
 from data_beam.tokenizer.fertility import fertility, table
 from data_beam.tokenizer.training import (
     TrainingError,
-    bytes_by_source,
     han_share,
     joined,
-    parse_weights,
     refuse_symbol,
-    sample_documents,
     sentences,
     symbol_lines,
     train,
@@ -57,6 +56,9 @@ _WHITESPACE = ("\n", "\n\n", "\t", "\t\t", "\t\t\t", "\t\t\t\t")
 # its mark for spaces as a space. Sentences end there instead, and the three are spelled by bytes.
 _SENTENCE_ENDS = re.compile(f"[\0\n\t{SPACE_MARK}\u2585]+")
 _SENTENCE_CHARACTERS = 4096
+_FLAGS = ("vocab_size", "model_type", "character_coverage", "byte_fallback",
+          "user_defined_symbols", "phrases", "split_digits", "weights", "sample_bytes")
+"""In the order of report.json."""
 _THREADS = 2  # fixed, because unigram training sums floats per thread
 _REPORT_BYTES = 2_000_000
 _PHRASE_CHARACTERS = 64
@@ -83,16 +85,6 @@ def _refusal(message: str, vocab_size: int) -> ConfigError:
     return ConfigError(f"SentencePiece refused: {message}")
 
 
-def _status(vocab_size: int, status: StatusLine) -> Callable[[str], None]:
-    """Shows how far training is, from a line of SentencePiece's log."""
-    def report(line: str) -> None:
-        pieces = re.search(r"(?:merges|sub_iter=\d+ size)=(\d+)", line)  # of BPE, of unigram
-        if pieces:
-            status(f"training: {pieces[1]} pieces considered for {vocab_size}")
-
-    return report
-
-
 def _symbols(text: str) -> list[str]:
     symbols = [symbol for symbol in text.split(",") if symbol]
     for symbol in symbols:
@@ -103,30 +95,6 @@ def _symbols(text: str) -> list[str]:
                               "phrases in a file, --phrases")
         refuse_symbol(symbol, "--user_defined_symbols")
     return symbols
-
-
-def train_tokenizer(corpus: str, output: str, *, vocab_size: int, model_type: str = "bpe",
-                    character_coverage: float | None = None,
-                    user_defined_symbols: Sequence[str] = (), phrases: Sequence[str] = (),
-                    byte_fallback: bool = True, split_digits: bool = True,
-                    weights: Mapping[str, float] | None = None,
-                    sample_bytes: int = 50_000_000) -> dict[str, Any]:
-    """Trains a tokenizer unless it is there; returns its report.
-
-    The flags of the command say what the arguments are; `character_coverage` None follows the
-    share of Han characters in the sample.
-
-    Raises:
-      ConfigError: no corpus, a vocabulary that the text cannot give, something else in `output` or
-        another run writing it, a full disk.
-    """
-    with output_folder.exclusive(output) as folder:
-        return _train_tokenizer(corpus, folder, {
-            "vocab_size": vocab_size, "model_type": model_type,
-            "character_coverage": character_coverage, "byte_fallback": byte_fallback,
-            "user_defined_symbols": list(user_defined_symbols), "phrases": list(phrases),
-            "split_digits": split_digits, "weights": weights and dict(weights),
-            "sample_bytes": sample_bytes})
 
 
 def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | None:
@@ -157,7 +125,19 @@ def _already_trained(output: str, inputs: dict[str, Any]) -> dict[str, Any] | No
     return report
 
 
-def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[str, Any]:
+def train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[str, Any]:
+    """Trains a tokenizer unless it is there; returns its report.
+
+    Args:
+      corpus: folder that data_beam.prepare wrote.
+      output: existing folder, locked.
+      flags: the command's other flags, checked; `character_coverage` None follows the share of Han
+        characters in the sample.
+
+    Raises:
+      ConfigError: no corpus, a vocabulary that the text cannot give, something else in `output`, a
+        full disk.
+    """
     vocab_size, sample_bytes = flags["vocab_size"], flags["sample_bytes"]
     found = find_documents(corpus)
     phrases = json.dumps(flags["phrases"], ensure_ascii=False).encode()
@@ -172,8 +152,10 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
     rows, seen = sample_documents(found, sample_bytes, flags["weights"])
     if not rows:
         raise ConfigError(f"--corpus: {corpus} has no documents in its split 'train'")
-    sizes = bytes_by_source(rows)
-    size = sum(sizes.values())
+    sizes: Counter[str] = Counter()
+    for row in sorted(rows, key=lambda row: row["source"]):
+        sizes[row["source"]] += len(row["text"].encode())
+    size = sizes.total()
     han = han_share(row["text"] for row in rows)
     coverage = flags["character_coverage"] or (
         _COVERAGE_OF_HAN if han >= _MUCH_HAN else _COVERAGE)
@@ -194,6 +176,11 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
                 count += 1
                 yield sentence
 
+    def report_pieces(line: str) -> None:
+        pieces = re.search(r"(?:merges|sub_iter=\d+ size)=(\d+)", line)  # of BPE, of unigram
+        if pieces:
+            status(f"training: {pieces[1]} pieces considered for {vocab_size}")
+
     arguments = {
         **{name: flags[name] for name in (
             "vocab_size", "model_type", "byte_fallback", "split_digits")},
@@ -207,7 +194,7 @@ def _train_tokenizer(corpus: str, output: str, flags: dict[str, Any]) -> dict[st
     }
     try:
         with output_folder.naming_full_disk(tempfile.gettempdir(), field="TMPDIR"):
-            model, skipped = train(counted(), arguments, _status(vocab_size, status))
+            model, skipped = train(counted(), arguments, report_pieces)
     except TrainingError as error:
         raise _refusal(str(error), vocab_size) from None
     status.show(f"trained in {time.monotonic() - started:.1f} s", last=True)
@@ -253,14 +240,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--phrases", metavar="FILE",
                         help="whole phrases that are always one piece, one a line of a UTF-8 file, "
                         f"at most {_PHRASE_CHARACTERS} characters each")
-    parser.add_argument("--split_digits", action="store_true", default=True,
-                        help="each digit is a piece of its own (the default)")
-    parser.add_argument("--nosplit_digits", dest="split_digits", action="store_false",
-                        help="digits may join in pieces")
-    parser.add_argument("--byte_fallback", action="store_true", default=True,
-                        help="spell characters without a piece by their bytes (the default)")
-    parser.add_argument("--nobyte_fallback", dest="byte_fallback", action="store_false",
-                        help="characters without a piece are unknown; texts may not come back")
+    for name, yes, no in (
+            ("split_digits", "each digit is a piece of its own", "digits may join in pieces"),
+            ("byte_fallback", "spell characters without a piece by their bytes",
+             "characters without a piece are unknown; texts may not come back")):
+        parser.add_argument(f"--{name}", action="store_true", default=True,
+                            help=f"{yes} (the default)")
+        parser.add_argument(f"--no{name}", dest=name, action="store_false", help=no)
     parser.add_argument("--sample_bytes", type=command_line.size, default=50_000_000,
                         help="bytes of text to learn from at most (50e6)")
     arguments = parser.parse_args(argv)
@@ -280,12 +266,10 @@ def main(argv: Sequence[str]) -> int:
     if arguments.vocab_size <= least + len(symbols) + len(phrases):
         raise ConfigError(f"--vocab_size: {arguments.vocab_size} leaves no room beside "
                           f"{len(symbols) + len(phrases):,} symbols and phrases")
-    report = train_tokenizer(
-        arguments.corpus, arguments.output, vocab_size=arguments.vocab_size,
-        model_type=arguments.model_type, character_coverage=arguments.character_coverage,
-        user_defined_symbols=symbols, phrases=phrases, byte_fallback=arguments.byte_fallback,
-        split_digits=arguments.split_digits, weights=parse_weights(arguments.weights),
-        sample_bytes=arguments.sample_bytes)
+    flags = {**{name: getattr(arguments, name) for name in _FLAGS}, "phrases": phrases,
+             "user_defined_symbols": symbols, "weights": parse_weights(arguments.weights)}
+    with output_folder.exclusive(arguments.output) as output:
+        report = train_tokenizer(arguments.corpus, output, flags)
     trained = report["trained_on"]
     print(f"{trained['sentences']:,} sentences, {trained['skipped_sentences']:,} of them skipped "
           "by SentencePiece")

@@ -1,7 +1,6 @@
-"""Training a SentencePiece tokenizer: the sample of texts, the symbols, the trainer.
+"""Training a SentencePiece tokenizer: the sentences, the symbols, the trainer.
 
-The sample is chosen by the hash of the documents' ids, so it is the same in every run. The trainer
-runs in a process of its own, so that the command can show progress:
+The trainer runs in a process of its own, so that the command can show progress:
 
     python -m data_beam.tokenizer.training JOB.json
 
@@ -10,138 +9,23 @@ The exit status is 3 when the trainer refuses and 4 when a file cannot be writte
 the last line of standard output.
 """
 
-import heapq
 import io
 import json
 import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import sentencepiece
-import xxhash
 
 from data_beam.base.characters import HAN
-from data_beam.readers.corpus_files import CorpusFiles, read_rows
-from maxlm.config.schema import ConfigError, suggestion
+from maxlm.config.schema import ConfigError
 
 _REFUSED, _SYSTEM = 3, 4
-COLUMNS = ["id", "text", "source", "domain", "language", "split"]
 _HAN = re.compile(f"[{HAN}]")
-
-
-class _Smallest:
-    """The rows with the smallest hashes that hold a number of bytes of text.
-
-    Attributes:
-      seen: bytes of all rows that were added.
-    """
-
-    def __init__(self, limit: float):
-        self._limit, self._kept, self.seen = limit, 0, 0
-        self._heap: list[tuple[int, str, int, dict[str, Any]]] = []
-
-    def add(self, row: dict[str, Any]) -> None:
-        size = len(row["text"].encode())
-        self.seen += size
-        key = -xxhash.xxh3_64_intdigest(row["id"].encode())
-        if self._heap and self._kept >= self._limit and key < self._heap[0][0]:
-            return
-        heapq.heappush(self._heap, (key, row["id"], size, row))
-        self._kept += size
-        self._shrink()
-
-    def _shrink(self) -> None:
-        while self._heap and self._kept - self._heap[0][2] >= self._limit:
-            self._kept -= heapq.heappop(self._heap)[2]
-
-    def rows(self, limit: int) -> list[tuple[int, str, dict[str, Any]]]:
-        """Hash, id and row of each, in their order; the last one is cut to fit into `limit`."""
-        self._limit = limit
-        self._shrink()
-        kept = [(-key, name, row) for key, name, _, row in sorted(
-            self._heap, key=lambda entry: (-entry[0], entry[1]))]
-        if self._kept > limit:
-            text = kept[-1][2]["text"].encode()[:limit - self._kept].decode("utf-8", "ignore")
-            kept[-1] = (*kept[-1][:2], {**kept[-1][2], "text": text})
-        return [entry for entry in kept if entry[2]["text"]]
-
-
-def sample_documents(corpus: CorpusFiles, sample_bytes: int,
-                     weights: Mapping[str, float] | None = None, split: str = "train"
-                     ) -> tuple[list[dict[str, Any]], int]:
-    """Documents of a split with the smallest hashes of their ids, up to `sample_bytes` of text.
-
-    Without weights each document has the same chance, so sources keep their shares. With weights
-    each source gets exactly its share of the bytes; when a source has too little text, the whole
-    sample is smaller. The last document (of each source) is cut to fit.
-
-    Args:
-      corpus: its files.
-      sample_bytes: UTF-8 bytes of text; bounds the memory taken.
-      weights: source -> share of the bytes, relative to the others; 0 leaves a source out.
-      split: which documents to choose from.
-
-    Returns:
-      Rows with COLUMNS in the order of their hashes, and how many documents the split has.
-
-    Raises:
-      ConfigError: weights for sources that do not exist or have no documents in the split, or
-        sources without a weight.
-    """
-    if weights is None:
-        shares = None
-        groups: dict[str | None, _Smallest] = {None: _Smallest(sample_bytes)}
-    else:
-        shares = _shares(corpus, weights, split)
-        groups = {name: _Smallest(float(share * sample_bytes)) for name, share in shares.items()}
-    seen = 0
-    for file in corpus.files:
-        for row in read_rows(file.path, COLUMNS):
-            if row["split"] == split:
-                seen += 1
-                group = groups.get(None if shares is None else row["source"])
-                if group is not None:
-                    group.add(row)
-    total = Fraction(sample_bytes)
-    for name, share in (shares or {}).items():
-        if not groups[name].seen:
-            raise ConfigError(f"--weights: source {name!r} has no text in split {split!r}; give it "
-                              "weight 0")
-        total = min(total, groups[name].seen / share)
-    kept = [entry for name, group in groups.items()
-            for entry in group.rows(int(total * (shares[str(name)] if shares else 1)))]
-    return [row for _, _, row in sorted(kept, key=lambda entry: entry[:2])], seen
-
-
-def _shares(corpus: CorpusFiles, weights: Mapping[str, float], split: str) -> dict[str, Fraction]:
-    """Share of each source of a positive weight; they sum to 1."""
-    names = [source.name for source in corpus.sources]
-    for name in weights:
-        if name not in names:
-            raise ConfigError(f"--weights: the corpus has no source {name!r}; "
-                              f"{suggestion(name, names)}")
-    for source in corpus.sources:
-        if source.splits.get(split) and source.name not in weights:
-            raise ConfigError(f"--weights: source {source.name!r} has no weight; give {source.name}"
-                              "=0 to leave it out")
-    total = sum(map(Fraction, weights.values()))
-    if not total:
-        raise ConfigError("--weights: all are 0")
-    return {name: Fraction(weight) / total for name, weight in weights.items() if weight}
-
-
-def bytes_by_source(rows: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """UTF-8 bytes of text by source, sorted by name."""
-    sizes: Counter[str] = Counter()
-    for row in rows:
-        sizes[row["source"]] += len(row["text"].encode())
-    return dict(sorted(sizes.items()))
 
 
 def han_share(texts: Iterable[str]) -> float:
@@ -151,28 +35,6 @@ def han_share(texts: Iterable[str]) -> float:
         han += len(_HAN.findall(text))
         characters += sum(map(len, text.split()))
     return han / max(1, characters)
-
-
-def parse_weights(text: str) -> dict[str, float] | None:
-    """`source=0.7,other=0.3` -> weights, "" -> None.
-
-    Raises:
-      ConfigError: an entry of another form, a weight that is no number of at least 0.
-    """
-    weights: dict[str, float] = {}
-    for entry in filter(None, text.split(",")):
-        name, equals, value = entry.partition("=")
-        try:
-            weight = float(value)
-        except ValueError:
-            weight = -1.0
-        if not equals or not name or not 0 <= weight < float("inf"):
-            raise ConfigError(f"--weights: {entry!r} is not SOURCE=WEIGHT with a weight of at "
-                              "least 0, for example medicine=0.7,web=0.3")
-        if name in weights:
-            raise ConfigError(f"--weights: source {name!r} is given twice")
-        weights[name] = weight
-    return weights or None
 
 
 def sentences(text: str, ends: re.Pattern[str], characters: int) -> Iterator[str]:

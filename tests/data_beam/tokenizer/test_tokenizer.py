@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from data_beam import train_tokenizer
+from data_beam.models.samples import sample_documents
 from data_beam.readers.corpus_files import find_documents
-from data_beam.tokenizer.training import han_share, sample_documents, sentences, symbol_lines
+from data_beam.tokenizer.training import han_share, sentences, symbol_lines
 from data_beam.train_tokenizer import _SENTENCE_CHARACTERS, _SENTENCE_ENDS
 from maxlm.config import ConfigError
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
