@@ -31,7 +31,8 @@ MESHES = {"1 device": ParallelConfig(), "8 devices": ParallelConfig(data=2, fsdp
 PACKED = {"model.num_layers": "2", "model.embed_dim": "64", "model.num_heads": "4",
           "model.num_kv_heads": "2", "model.head_dim": "16", "model.mlp_dim": "96",
           "model.vocab_size": "512", "data.sequence_length": "96", "model.loss_chunk": "48",
-          "model.tie_embeddings": "false", "model.scan_layers": "true", "schedule.warmup_steps": "2"}
+          "model.tie_embeddings": "false", "model.scan_layers": "true",
+          "schedule.warmup_steps": "2"}
 RUNS = {
     "tiny": ("tiny.py", {}),
     "bench_cpu": ("bench_cpu.py", {}),
@@ -97,7 +98,7 @@ def environment() -> dict[str, str]:
     for name in RUNS for mesh in MESHES])
 def test_losses_and_gradient_norms_are_the_recorded_ones(name, mesh):
     record = json.loads(RECORD.read_text())
-    recorded = np.array([[float.fromhex(x) for x in step] for step in 
+    recorded = np.array([[float.fromhex(x) for x in step] for step in
                          record["runs"][f"{name}, {mesh}"]])
     found = np.array(numbers(name, mesh))
     if environment() != record["environment"]:
