@@ -80,7 +80,8 @@ def take(documents: Iterable[tuple[str, str]], sample_bytes: int, held_out: floa
         count += 1
         is_held_out = xxhash.xxh3_64_intdigest(key.encode(), seed=1) < held_out * 2**64
         (held_out_texts if is_held_out else train).add(key, text, text)
-    return Sample(*([text for *_, text in part.items()] for part in (train, held_out_texts)), count)
+    train_texts, others = ([text for *_, text in part.items()] for part in (train, held_out_texts))
+    return Sample(train_texts, others, count)
 
 
 def corpus_documents(corpus: CorpusFiles, language: str) -> Iterator[tuple[str, str]]:
@@ -183,9 +184,9 @@ def _cut(group: _Smallest, limit: int) -> list[tuple[int, str, dict[str, Any]]]:
     group.shrink(limit)
     kept = group.items()
     if group.kept > limit:
-        *first, row = kept[-1]
+        rank, id, row = kept[-1]
         text = row["text"].encode()[:limit - group.kept].decode("utf-8", "ignore")
-        kept[-1] = (*first, {**row, "text": text})
+        kept[-1] = rank, id, {**row, "text": text}
     return [entry for entry in kept if entry[2]["text"]]
 
 
