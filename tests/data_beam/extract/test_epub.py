@@ -1,6 +1,7 @@
 """EPUB to text: the spine's order, what is skipped, and books that are damaged or locked."""
 
 import io
+import re
 import zipfile
 
 import pytest
@@ -20,8 +21,8 @@ NAV = ('<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.o
        "</html>")
 
 
-def extract(data: bytes, limit: int = LIMIT):
-    return epub.text(data, limit)
+def extract(data: bytes) -> tuple[str, tuple[str, ...]]:
+    return epub.text(data, LIMIT)
 
 
 def test_chapters_come_in_the_order_of_the_spine_and_not_of_the_files():
@@ -52,9 +53,6 @@ def test_a_chapter_named_twice_is_read_once():
 
 def test_names_are_resolved_and_unquoted():
     spine = ["../text/chapter%201.xhtml#begin"]
-    data = book({"x": "", "../text/chapter 1.xhtml": ONE}, spine=spine)
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        assert "OEBPS/../text/chapter 1.xhtml" in archive.namelist()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("META-INF/container.xml", CONTAINER)
@@ -76,16 +74,13 @@ def test_a_missing_or_damaged_chapter_does_not_lose_the_book(damage):
         del files["two.xhtml"]
     elif damage == "binary":
         files["two.xhtml"] = bytes(range(256)) * 4
-    data = bytearray(book(files, spine=spine))
-    if damage == "corrupt":
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            info = archive.getinfo("OEBPS/two.xhtml")
-        begin = info.header_offset + 30 + len(info.filename)
-        data[begin + 20:begin + 40] = b"\xff" * 20
     elif damage == "unknown id":
         files["content.opf"] = package(spine).replace('<itemref idref="i1"/>',
                                                       '<itemref idref="nobody"/>')
-        data = bytearray(book(files))
+    data = bytearray(book(files, spine=spine))
+    if damage == "corrupt":
+        begin = data.index(b"two.xhtml") + len("two.xhtml")
+        data[begin + 20:begin + 40] = b"\xff" * 20
     text, done = extract(bytes(data))
     assert done == ("extract:epub", "epub:missing_chapters=1")
     assert "first chapter" in text and "last chapter" in text and "第二章" not in text
@@ -128,16 +123,14 @@ def test_locked_books_are_named_and_scrambled_fonts_are_no_lock():
         assert caught.value.reason == "encrypted EPUB"
     locked = bytearray(book({"one.xhtml": ONE}))  # the flag of a password, in each entry
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        at = -1
-        while (at := locked.find(mark, at + 1)) >= 0:
-            locked[at + place] |= 1
+        for entry in re.finditer(mark, locked):
+            locked[entry.start() + place] |= 1
     with pytest.raises(ExtractionError, match="encrypted EPUB"):
         extract(bytes(locked))
 
 
 def test_a_zip_bomb_is_refused():
-    data = book({"one.xhtml": ONE, "two.xhtml": "<p>" + "a" * 5 * LIMIT}, spine=["one.xhtml",
-                                                                               "two.xhtml"])
+    data = book({"one.xhtml": ONE, "two.xhtml": "<p>" + "a" * 5 * LIMIT})
     assert len(data) < LIMIT / 10
     with pytest.raises(ExtractionError, match=r"too large: .* pass max_record_bytes 1000000"):
         extract(data)

@@ -1,6 +1,7 @@
 """Listing files: none is left out silently, and none that may hang is opened."""
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
@@ -14,15 +15,13 @@ import pytest
 
 from data_beam import prepare
 from data_beam.base import files
-from data_beam.base.records import Record
 from data_beam.config import EvaluationSetConfig, InputConfig, RecipeConfig, SourceConfig
 from data_beam.decontaminate import evaluation_sets
 from data_beam.readers.listing import fingerprint, list_files
-from data_beam.readers.read_file import read_file
 from data_beam.readers.recipe_inputs import raw_folder
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
-from tests.data_beam.readers.reading import source
+from tests.data_beam.readers.reading import read
 
 PAGE = "<html><body><p>{} has a page with a sentence about tea, long enough.</p></body></html>"
 NOBODY = 65534
@@ -62,6 +61,22 @@ def recipe(root, *patterns: str, format: str = "html", **fields) -> RecipeConfig
 
 def paths(root, *patterns: str, **fields) -> list[str]:
     return [file.path for file in list_files(recipe(root, *patterns, **fields))]
+
+
+def write(root: Path, *names: str) -> Path:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    return root
+
+
+def arguments(folder: Path, source: str) -> list[str]:
+    """Those of `prepare`, with a recipe of one source."""
+    (folder / "recipe.py").write_text(
+        "from data_beam.config import *\nfrom data_beam.readers.recipe_inputs import raw_folder\n"
+        "from maxlm.config.schema import to_config_dict\n"
+        f"def get_config():\n    return to_config_dict(RecipeConfig(sources=({source},)))\n")
+    return [f"--config={folder / 'recipe.py'}", f"--output={folder / 'out'}"]
 
 
 def notes(config: RecipeConfig) -> list[str]:
@@ -107,13 +122,9 @@ def test_only_roots_own_folder_at_the_top_of_a_disk_may_stay_closed(tree):
 def test_the_command_says_it_in_one_line_and_writes_nothing(
         tree, extra, monkeypatch, capsys):
     (tree / "sub").chmod(0)
-    config = tree.parent / "recipe.py"
-    config.write_text(
-        "from data_beam.config import *\nfrom maxlm.config.schema import to_config_dict\n"
-        "def get_config():\n    return to_config_dict(RecipeConfig(sources=(SourceConfig('s', 'd', "
-        f"'CC0-1.0', (InputConfig({str(tree)!r}, '**.html', 'html'),)),)))\n")
-    monkeypatch.setattr(sys, "argv", [
-        "prepare", f"--config={config}", f"--output={tree.parent / 'out'}", *extra])
+    words = arguments(tree.parent, "SourceConfig('s', 'd', 'CC0-1.0', (InputConfig("
+                                   f"{str(tree)!r}, '**.html', 'html'),))")
+    monkeypatch.setattr(sys, "argv", ["prepare", *words, *extra])
     with powerless(), pytest.raises(SystemExit) as caught:
         command_line.run_command(prepare.main)
     shown = capsys.readouterr()
@@ -125,39 +136,26 @@ def test_the_command_says_it_in_one_line_and_writes_nothing(
 
 def test_links_to_nothing_and_things_that_are_no_files_are_dead_letters(tmp_path):
     (tmp_path / "good.txt").write_text("good")
-    (tmp_path / "alias.txt").symlink_to("good.txt")
-    (tmp_path / "dangling.txt").symlink_to("nowhere")
-    (tmp_path / "loop.txt").symlink_to("loop.txt")
-    (tmp_path / "loop.md").symlink_to("loop.md")  # no pattern matches it
-    (tmp_path / "zero.txt").symlink_to("/dev/zero")
+    for name, target in (("alias.txt", "good.txt"), ("dangling.txt", "nowhere"),
+                         ("loop.txt", "loop.txt"), ("zero.txt", "/dev/zero"),
+                         ("loop.md", "loop.md")):  # no pattern matches this one
+        (tmp_path / name).symlink_to(target)
     os.mkfifo(tmp_path / "pipe.txt")
-    with socket.socket(socket.AF_UNIX) as server:
-        there = os.getcwd()
-        os.chdir(tmp_path)  # the path of a socket may have some 100 bytes only
-        try:
-            server.bind("socket.txt")
-        finally:
-            os.chdir(there)
+    # The path of a socket may have some 100 bytes only.
+    with contextlib.chdir(tmp_path), socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket.txt")
     for format in ("text", "jsonl", "json", "parquet", "warc"):
-        config = recipe(tmp_path, "**.txt", format=format)
-        found = {}
-        for file in list_files(config):
-            for item in read_file(file, config.sources[0], 1000):
-                if not isinstance(item, Record) and item.origin.path not in ("good.txt",
-                                                                             "alias.txt"):
-                    found[item.origin.path] = (type(item).__name__, item.reason, item.detail)
-        assert found == {
-            "dangling.txt": ("DeadLetter", "unreadable file",
-                             "a symbolic link: No such file or directory"),
-            "loop.txt": ("DeadLetter", "unreadable file",
-                         "a symbolic link: Too many levels of symbolic links"),
-            "zero.txt": ("DeadLetter", "not a regular file", "a character device"),
-            "pipe.txt": ("DeadLetter", "not a regular file", "a named pipe"),
-            "socket.txt": ("DeadLetter", "not a regular file", "a socket")}
-    config = recipe(tmp_path, "**.txt", format="text")
-    assert [item.text for file in list_files(config)
-            for item in read_file(file, config.sources[0], 1000)
-            if isinstance(item, Record)] == ["good", "good"]  # by its name and by its link's
+        alias, dangling, good, *others = read(tmp_path, pattern="**.txt", format=format)
+        assert [(type(item).__name__, item.origin.path, item.reason, item.detail)
+                for item in (dangling, *others)] == [
+            ("DeadLetter", "dangling.txt", "unreadable file",
+             "a symbolic link: No such file or directory"),
+            ("DeadLetter", "loop.txt", "unreadable file",
+             "a symbolic link: Too many levels of symbolic links"),
+            ("DeadLetter", "pipe.txt", "not a regular file", "a named pipe"),
+            ("DeadLetter", "socket.txt", "not a regular file", "a socket"),
+            ("DeadLetter", "zero.txt", "not a regular file", "a character device")]
+        assert format != "text" or alias.text == good.text == "good"
 
 
 def test_a_link_to_where_nobody_may_look_is_a_dead_letter(tree):
@@ -166,11 +164,8 @@ def test_a_link_to_where_nobody_may_look_is_a_dead_letter(tree):
     (hidden / "x.html").write_text("x")
     (tree / "link.html").symlink_to(hidden / "x.html")
     hidden.chmod(0)
-    config = recipe(tree, "link.html")
     with powerless():
-        file, = list_files(config)
-        item, = read_file(file, config.sources[0], 1000)
-    assert not isinstance(item, Record)
+        item, = read(tree, pattern="link.html", format="html")
     assert (item.reason, item.detail) == ("unreadable file", "a symbolic link: Permission denied")
 
 
@@ -207,10 +202,8 @@ def test_links_to_folders_are_told_of_and_not_followed(tree):
 
 
 def test_files_of_kinds_that_a_recipe_does_not_read_are_counted(tmp_path):
-    for name in ("a.html", "b.xhtml", "c.htm.gz", "d.json", "e/f.JSON", "g.gz", "h.tar.gz",
-                 "README", ".hidden", "i.what?", "j.a b", "k.html.xz"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("x")
+    write(tmp_path, "a.html", "b.xhtml", "c.htm.gz", "d.json", "e/f.JSON", "g.gz", "h.tar.gz",
+          "README", ".hidden", "i.what?", "j.a b", "k.html.xz")
     preset = RecipeConfig(sources=(raw_folder(str(tmp_path)),))
     assert [file.path for file in list_files(preset)] == ["a.html", "b.xhtml", "c.htm.gz"]
     assert [config.format for config in preset.sources[0].inputs] == ["html"] * 3
@@ -224,12 +217,11 @@ def test_files_of_kinds_that_a_recipe_does_not_read_are_counted(tmp_path):
     assert notes(recipe(tmp_path, "e/**.JSON", format="json")) == []
     two = RecipeConfig(sources=(
         SourceConfig("s", "d", "CC0-1.0", (InputConfig(str(tmp_path), "**.html", "html"),),
-                     max_bytes=1),
+                     max_bytes=6),
         SourceConfig("t", "d", "CC0-1.0", (InputConfig(str(tmp_path), "**.json", "json"),))))
     line, = notes(two)
     assert ".json 1" in line and ".html 1" not in line
-    for i in range(12):
-        (tmp_path / f"x.kind{i:02}").write_text("x")
+    write(tmp_path, *(f"x.kind{i:02}" for i in range(12)))
     assert notes(preset)[0].endswith(".kind02 1, .kind03 1, others 9)")
 
 
@@ -238,15 +230,9 @@ def test_a_run_and_a_dry_run_tell_of_both(tree, capsys):
     (tree / "gone.html").symlink_to("nowhere")
     os.mkfifo(tree / "pipe.html")
     (tree / "x.json").write_text("{}")
-    config = tree.parent / "recipe.py"
-    config.write_text(
-        "from data_beam.config import *\nfrom data_beam.readers.recipe_inputs import raw_folder\n"
-        "from maxlm.config.schema import to_config_dict\n"
-        "def get_config():\n    return to_config_dict(RecipeConfig(sources=("
-        f"raw_folder({str(tree)!r}),)))\n")
-    arguments = [f"--config={config}", f"--output={tree.parent / 'out'}"]
+    words = arguments(tree.parent, f"raw_folder({str(tree)!r})")
     for extra in (["--dry_run"], []):
-        assert prepare.main([*arguments, *extra]) == 0
+        assert prepare.main([*words, *extra]) == 0
         shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
         assert [line for line in shown if line.startswith("warning: 1 symbolic link to a folder")]
         assert (f"note: 1 file under {tree} is of kinds that this recipe does not read (.json 1)"
@@ -263,9 +249,7 @@ def test_a_run_and_a_dry_run_tell_of_both(tree, capsys):
 
 def test_a_pattern_is_walked_where_it_may_match(tmp_path):
     names = ["a/b/c.x", "a/c.x", "ab/c.x", "c.x", "a/b/c/d.x"]
-    for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x")
+    write(tmp_path, *names)
     for pattern, expected in {
             "*.x": ["c.x"], "**.x": names, "a/*.x": ["a/c.x"], "a*/*.x": ["a/c.x", "ab/c.x"],
             "*/*/*.x": ["a/b/c.x"], "a?b/c.x": ["a/b/c.x"], "a*/**/d.x": ["a/b/c/d.x"],
@@ -275,46 +259,37 @@ def test_a_pattern_is_walked_where_it_may_match(tmp_path):
         assert sorted(found) == sorted(expected), pattern
 
 
-def make_tree(root) -> None:
-    for name in ("b/two.py", "a/one.py", "a/tests/test_one.py", "a/readme.md"):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(name)
+@pytest.fixture
+def code(tmp_path) -> Path:
+    """Four files; each holds its name."""
+    return write(tmp_path, "b/two.py", "a/one.py", "a/tests/test_one.py", "a/readme.md")
 
 
-def test_listing_is_relative_sorted_and_cut_by_patterns(tmp_path):
-    make_tree(tmp_path)
-    config = source(tmp_path, "**.py", "python", exclude=("*/tests/*",), prefix="v1/")
-    files = list_files(RecipeConfig(sources=(config,)))
-    assert [file.path for file in files] == ["v1/a/one.py", "v1/b/two.py"]
-    assert [file.size for file in files] == [8, 8]
+def test_listing_is_relative_sorted_and_cut_by_patterns(code):
+    files = list_files(recipe(code, "**.py", exclude=("*/tests/*",), prefix="v1/"))
+    assert [(file.path, file.size) for file in files] == [("v1/a/one.py", 8), ("v1/b/two.py", 8)]
 
 
-def test_max_bytes_takes_files_by_the_hash_of_their_path(tmp_path):
-    make_tree(tmp_path)
-    names = ["a/one.py", "b/two.py", "a/readme.md"]
-    by_hash = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
-    sizes = {name: len(name) for name in names}
+def capped(code: Path, limit: int) -> set[str]:
+    part, = recipe(code, "**", exclude=("*/tests/*",)).sources
+    return {file.path for file in list_files(RecipeConfig(sources=(
+        dataclasses.replace(part, max_bytes=limit),)))}
+
+
+def test_max_bytes_takes_files_by_the_hash_of_their_path(code):
+    by_hash = sorted(("a/one.py", "b/two.py", "a/readme.md"),
+                     key=lambda name: hashlib.sha256(name.encode()).digest())
     for count in (1, 2, 3):
-        limit = sum(sizes[name] for name in by_hash[:count])
-        config = SourceConfig("s", "code", "CC0-1.0", (
-            InputConfig(str(tmp_path), "**", "text", exclude=("*/tests/*",)),), max_bytes=limit)
-        files = list_files(RecipeConfig(sources=(config,)))
-        assert {file.path for file in files} == set(by_hash[:count])
-
-
-def test_mistakes_in_inputs_are_named(tmp_path):
-    make_tree(tmp_path)
-    with pytest.raises(ConfigError, match=r"source 's', input 0: no file matches .*/\*\.rs"):
-        list_files(RecipeConfig(sources=(source(tmp_path, "*.rs"),)))
-    twice = SourceConfig("s", "code", "CC0-1.0", (
-        InputConfig(str(tmp_path), "a/*.py", "python"),
-        InputConfig(str(tmp_path), "**.py", "docstrings")))
-    with pytest.raises(ConfigError, match=r"inputs 0 and 1 both have 'a/one.py'"):
-        list_files(RecipeConfig(sources=(twice,)))
-    small = SourceConfig("s", "code", "CC0-1.0", (
-        InputConfig(str(tmp_path), "**.py", "python"),), max_bytes=1)
+        assert capped(code, len("".join(by_hash[:count]))) == set(by_hash[:count])
     with pytest.raises(ConfigError, match="max_bytes 1 is less"):
-        list_files(RecipeConfig(sources=(small,)))
+        capped(code, 1)
+
+
+def test_mistakes_in_inputs_are_named(code):
+    with pytest.raises(ConfigError, match=r"source 's', input 0: no file matches .*/\*\.rs"):
+        paths(code, "*.rs")
+    with pytest.raises(ConfigError, match=r"inputs 0 and 1 both have 'a/one.py'"):
+        paths(code, "a/*.py", "**.py")
 
 
 @pytest.mark.parametrize("name, words", [
@@ -323,47 +298,36 @@ def test_mistakes_in_inputs_are_named(tmp_path):
     ("a/one.py", "the folder .*one.py is not a folder"),
     ("a/one.py/below", "the folder .*below does not exist"),
     ("dangling", "the folder .*dangling does not exist")])
-def test_a_folder_that_does_not_exist_is_called_that(tmp_path, name, words):
-    make_tree(tmp_path)
-    (tmp_path / "dangling").symlink_to("nowhere")
+def test_a_folder_that_does_not_exist_is_called_that(code, name, words):
+    (code / "dangling").symlink_to("nowhere")
     with pytest.raises(ConfigError, match="source 's', input 0: " + words):
-        list_files(RecipeConfig(sources=(source(f"{tmp_path}/{name}"),)))
+        paths(f"{code}/{name}", "*")
     with pytest.raises(ConfigError, match=words):
-        raw_folder(f"{tmp_path}/{name}")
+        raw_folder(f"{code}/{name}")
 
 
-def test_a_folder_without_a_file_of_a_known_kind(tmp_path):
-    make_tree(tmp_path)
+def test_a_folder_without_a_file_of_a_known_kind(code):
     with pytest.raises(ConfigError, match=r"none of its files has one of the suffixes \.html, "):
-        raw_folder(str(tmp_path / "b"))
+        raw_folder(str(code / "b"))
 
 
-def test_the_fingerprint_sees_a_changed_file(tmp_path):
-    make_tree(tmp_path)
-    recipe = RecipeConfig(sources=(source(tmp_path, "**.py", "python"),))
-    before = fingerprint(list_files(recipe))
-    assert fingerprint(list_files(recipe)) == before
-    os.utime(tmp_path / "a/one.py", (1, 1))
-    touched = fingerprint(list_files(recipe))
-    (tmp_path / "a/one.py").write_text("longer than before")
-    os.utime(tmp_path / "a/one.py", (1, 1))
-    assert len({before, touched, fingerprint(list_files(recipe))}) == 3
+def test_the_fingerprint_sees_a_changed_file(code):
+    config = recipe(code, "**.py")
+    before = fingerprint(list_files(config))
+    assert fingerprint(list_files(config)) == before
+    os.utime(code / "a/one.py", (1, 1))
+    touched = fingerprint(list_files(config))
+    (code / "a/one.py").write_text("longer than before")
+    os.utime(code / "a/one.py", (1, 1))
+    assert len({before, touched, fingerprint(list_files(config))}) == 3
 
 
 def test_patterns_are_globs_and_roots_are_not(tmp_path):
-    for name in ("a.md", "docs/b.md", "docs/deep/c.md", "docs/d.txt", "[1].md"):
-        (tmp_path / "[r]" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "[r]" / name).write_text("x")
-    (tmp_path / "r").mkdir()
-    (tmp_path / "r" / "a.md").write_text("x")
-
-    def found(pattern: str) -> set[str]:
-        return set(paths(tmp_path / "[r]", pattern))
-
-    assert found("**.md") == {"a.md", "docs/b.md", "docs/deep/c.md", "[1].md"}
-    assert found("*.md") == {"a.md", "[1].md"}
-    assert found("docs/*.md") == {"docs/b.md"}
-    assert found("docs/b.md") == {"docs/b.md"}
-    assert found("[ab].md") == {"a.md"}
+    write(tmp_path / "[r]", "a.md", "docs/b.md", "docs/deep/c.md", "docs/d.txt", "[1].md")
+    write(tmp_path / "r", "a.md")
+    for pattern, found in {
+            "**.md": {"a.md", "docs/b.md", "docs/deep/c.md", "[1].md"}, "*.md": {"a.md", "[1].md"},
+            "docs/*.md": {"docs/b.md"}, "docs/b.md": {"docs/b.md"}, "[ab].md": {"a.md"}}.items():
+        assert set(paths(tmp_path / "[r]", pattern)) == found
     with pytest.raises(ConfigError, match="no file matches"):
-        found("docs")
+        paths(tmp_path / "[r]", "docs")

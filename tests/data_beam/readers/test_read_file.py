@@ -46,13 +46,6 @@ def test_files_that_are_one_document(tmp_path):
     assert items[0].bytes_sha256 == hashlib.sha256(b"\xef\xbb\xbftext\r\n").hexdigest()
 
 
-def test_a_gbk_page_records_how_it_was_decoded(tmp_path):
-    (tmp_path / "a.html").write_bytes(
-        '<meta charset="gb2312"><p>茶的历史</p>'.encode("gbk"))
-    record, = read(tmp_path, format="html")
-    assert "茶的历史" in record.text and record.transforms == ("decode:gb18030",)
-
-
 def test_a_file_that_disappears_is_a_dead_letter(tmp_path):
     (tmp_path / "a.txt").write_text("here")
     config = source(tmp_path, format="text")

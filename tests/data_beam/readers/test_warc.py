@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from data_beam.base.records import DeadLetter, Document, Dropped, Record
-from data_beam.config import InputConfig, RecipeConfig, SourceConfig
-from data_beam.extract.document import process
+from data_beam.base.records import DeadLetter, Record
 from tests.data_beam.readers import reading
 from tests.data_beam.readers.reading import outcomes
 from tests.data_beam.warc_files import members, record, response
@@ -255,13 +253,3 @@ def test_files_without_documents(tmp_path, data, outcome):
     item, = read(tmp_path, data)
     assert outcomes([item]) == [outcome]
     assert b"Reponse" not in data or item.detail == "records: reponse 2, warcinfo 1"
-
-
-def test_a_page_becomes_a_document(tmp_path):
-    record_, = read(tmp_path, response(PAGE.encode(), "http://e.org/1"))
-    document = process(record_, RecipeConfig(sources=(SourceConfig("s", "general", "CC0-1.0", (
-        InputConfig("raw", "*", "warc"),)),)))
-    assert isinstance(document, Document)
-    assert document.text == "茶的历史 and more" and document.url == "http://e.org/1"
-    dropped, = read(tmp_path, response(b"x", status="301 Moved"))
-    assert isinstance(dropped, Dropped)
