@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import json
 import random
 import sqlite3
 
@@ -11,33 +10,12 @@ import pyarrow.parquet
 import pytest
 
 from data_beam.base.records import DeadLetter, Record
-from tests.data_beam.readers.reading import LIMIT, outcomes, read
+from tests.data_beam.readers.reading import LIMIT, outcomes, read, write_rows
 
 FIELDS = {"text_field": "body", "licence_field": "rights", "domain_field": "field",
           "url_field": "link"}
 FULL = {"body": "t", "rights": "CC-BY-4.0", "field": "law", "link": "https://e.org/1"}
 MAPPED = ("CC-BY-4.0", "law", "https://e.org/1")
-
-
-def write_rows(folder, format: str, rows: list[dict]) -> dict:
-    """Writes rows in a format with fields; what an input of them needs besides."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    if format == "jsonl":
-        (folder / "a").write_text("\n".join(map(json.dumps, rows)))
-    elif format == "json":
-        (folder / "a").write_text(json.dumps(rows))
-    elif format == "parquet":
-        pyarrow.parquet.write_table(
-            pa.table({name: [row.get(name) for row in rows] for name in names}), folder / "a")
-    else:
-        (folder / "a").unlink(missing_ok=True)
-        with sqlite3.connect(folder / "a") as connection:
-            connection.execute(f"CREATE TABLE t ({', '.join(names)})")
-            connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(names))})",
-                                   [tuple(row.get(name) for name in names) for row in rows])
-        connection.close()
-        return {"format": format, "query": "SELECT * FROM t ORDER BY rowid"}
-    return {"format": format}
 
 
 @pytest.mark.parametrize("format", ["jsonl", "json", "sqlite", "parquet"])
