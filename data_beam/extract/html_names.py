@@ -15,28 +15,24 @@ from data_beam.config import ExtractConfig
 # Class or id of elements that are never part of a text. Whole names are compared, since "ad" is
 # in "header" and "share" in "shareholder"; upper and lower case. The last rows are names that
 # resiliparse 1.1 filters as an id, but not as the class of an element without an id.
-ADVERTISEMENT_NAMES = (
-    "ad", "ads", "advert", "adverts", "advertisement", "advertisements", "advertising",
-    "adsbygoogle", "ad-banner", "ad-block", "ad-box", "ad-container", "ad-slot", "ad-unit",
-    "ad-wrapper", "ad_box", "ad_container", "banner-ad", "banner_ad", "google-ad", "google-ads",
-    "sponsor", "sponsored", "sponsored-content", "promo-box", "guanggao", "gg-box", "bd_ad",
-    "cookie-banner", "cookie-bar", "cookie-consent", "cookie-notice", "cookie-popup", "gdpr-banner",
-    "newsletter-form", "newsletter-signup", "newsletter-subscribe", "subscribe-box",
-    "subscribe-form", "subscription-form", "related-articles", "related-content", "related-links",
-    "related-news", "related-posts", "relatedposts", "recommended-articles", "share-bar",
-    "share-box", "share-buttons", "share-links", "sharedaddy", "social-buttons", "social-icons",
-    "social-links", "social-media", "social-share", "social-sharing", "bdsharebuttonbox",
-    "bdshare", "qrcode", "breadcrumb", "breadcrumbs", "pagination",
-    "footer", "page-footer", "site-footer", "sidebar", "navbar", "navigation", "site-nav",
-    "main-nav", "main-menu", "nav-menu", "topnav")
-COMMENT_NAMES = (
-    "comments", "comments-area", "comments-section", "comments-list", "comment-list", "commentlist",
-    "comment-section", "comment-form", "comment-respond", "user-comments", "article-comments",
-    "post-comments", "disqus_thread", "pinglun", "pinglun-list", "comment_list", "comment-area",
-    "comment-box", "reader-comments", "hot-comments", "latest-comments", "liuyan", "liuyan-list",
-    "pl-list", "评论", "留言")
-_NAMES = frozenset((*ADVERTISEMENT_NAMES, *COMMENT_NAMES))
-_COMMENTS = frozenset(COMMENT_NAMES)
+_ADVERTISEMENTS = frozenset(re.findall(r"\S+", """
+ad ads advert adverts advertisement advertisements advertising adsbygoogle ad-banner ad-block ad-box
+ad-container ad-slot ad-unit ad-wrapper ad_box ad_container banner-ad banner_ad google-ad google-ads
+sponsor sponsored sponsored-content promo-box guanggao gg-box bd_ad cookie-banner cookie-bar
+cookie-consent cookie-notice cookie-popup gdpr-banner newsletter-form newsletter-signup
+newsletter-subscribe subscribe-box subscribe-form subscription-form related-articles related-content
+related-links related-news related-posts relatedposts recommended-articles share-bar share-box
+share-buttons share-links sharedaddy social-buttons social-icons social-links social-media
+social-share social-sharing bdsharebuttonbox bdshare qrcode breadcrumb breadcrumbs pagination footer
+page-footer site-footer sidebar navbar navigation site-nav main-nav main-menu nav-menu topnav
+"""))
+_COMMENTS = frozenset(re.findall(r"\S+", """
+comments comments-area comments-section comments-list comment-list commentlist comment-section
+comment-form comment-respond user-comments article-comments post-comments disqus_thread pinglun
+pinglun-list comment_list comment-area comment-box reader-comments hot-comments latest-comments
+liuyan liuyan-list pl-list 评论 留言
+"""))
+_NAMES = _ADVERTISEMENTS | _COMMENTS
 # Begins with a literal character and looks back, because the search for a literal is fast.
 _NAMED = re.compile(
     r"""=(?:(?<=\s(?:class|CLASS|Class)=)|(?<=\s(?:id|ID|Id)=))["']?([^"'<>]+)""")

@@ -45,11 +45,8 @@ def luhn(digits: str) -> bool:
     Args:
       digits: ASCII digits, at least one.
     """
-    total = 0
-    for position, digit in enumerate(reversed(digits)):
-        value = ord(digit) - 48
-        total += _DIGIT_SUMS_OF_DOUBLES[value] if position % 2 else value
-    return total % 10 == 0
+    values = [int(digit) for digit in reversed(digits)]
+    return (sum(values[::2]) + sum(_DIGIT_SUMS_OF_DOUBLES[v] for v in values[1::2])) % 10 == 0
 
 
 def is_card(digits: str) -> bool:

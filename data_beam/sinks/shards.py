@@ -80,8 +80,8 @@ def file_report(paths: StagePaths, path: str, size: int, digest: str, rows: int)
 def rejected_row(record: Dropped | DeadLetter) -> dict[str, Any]:
     """The columns of both outputs: counts are by `reason`, `detail` has what was measured."""
     origin = record.origin
-    return {"id": origin.id, "source": origin.source, "path": origin.path, "stage": record.stage,
-            "reason": record.reason, "record": origin.record, "detail": record.detail}
+    return {"id": origin.id, "source": origin.source, "path": origin.path, "record": origin.record,
+            "stage": record.stage, "reason": record.reason, "detail": record.detail}
 
 
 def write_rejected(paths: StagePaths, kind: str, shard: int, rows: Iterable[dict[str, Any]]
@@ -150,12 +150,8 @@ class Samples:
         counts[dropped.reason] = counts.get(dropped.reason, 0) + len(text)
         rows = self._rows.setdefault((dropped.stage, dropped.reason), [])
         if len(rows) < SAMPLES:
-            origin = dropped.origin
-            rows.append({
-                "id": origin.id, "source": origin.source, "path": origin.path,
-                "record": origin.record, "stage": dropped.stage, "reason": dropped.reason,
-                "detail": dropped.detail, "characters": len(text),
-                "text": self._shown(text)[:_SAMPLE_CHARACTERS]})
+            rows.append({**rejected_row(dropped), "characters": len(text),
+                         "text": self._shown(text)[:_SAMPLE_CHARACTERS]})
 
     def write(self, paths: StagePaths, shard: int) -> Report:
         """Writes the shard of samples; its report has the characters of all dropped texts by

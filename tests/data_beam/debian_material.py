@@ -72,7 +72,6 @@ class Book:
     """One book in several formats. `.gz` files are to be read as they are by the readers."""
 
     name: str
-    language: str
     text: Path
     html: tuple[Path, ...]
     """Its pages, without the index."""
@@ -94,37 +93,33 @@ def books() -> Sequence[Book]:
 
     Skips the calling test as `packages` does.
     """
-    found = packages()
-    share = {name: folder / "usr/share" for name, folder in found.items()}
-    result = []
+    share = {name: folder / "usr/share" for name, folder in packages().items()}
+    result: list[Book] = []
+
+    def add(name: str, folder: Path, stem: str, html: tuple[Path, ...], *forms: str) -> None:
+        paths = {form.partition(".")[0]: folder / f"{stem}.{form}" for form in forms}
+        result.append(Book(name, folder / f"{stem}.txt.gz", html, **paths))
+
     for language, suffix in (("en", ""), ("zh-cn", "-zh-cn")):
-        faq = share[f"debian-faq{suffix}"] / "doc/debian/FAQ"
-        pdf = faq / f"debian-faq.{language}.pdf.gz"
-        result.append(Book(
-            f"debian-faq-{language}", language[:2], faq / f"debian-faq.{language}.txt.gz",
-            _pages(faq / (language if suffix else ""), f"*.{language}.html"),
-            pdf if not suffix else None))  # the Chinese one holds a few pages only
+        folder = share[f"debian-faq{suffix}"] / "doc/debian/FAQ"
+        add(f"debian-faq-{language}", folder, f"debian-faq.{language}",
+            _pages(folder / (language if suffix else ""), f"*.{language}.html"),
+            *([] if suffix else ["pdf.gz"]))  # the Chinese one holds a few pages only
     for language in ("en", "zh-cn", "zh-tw"):
         folder = share[f"debian-reference-{language}"] / "debian-reference"
-        result.append(Book(
-            f"debian-reference-{language}", language[:2],
-            folder / f"debian-reference.{language}.txt.gz", _pages(folder, f"*.{language}.html"),
-            folder / f"debian-reference.{language}.pdf"))
+        add(f"debian-reference-{language}", folder, f"debian-reference.{language}",
+            _pages(folder, f"*.{language}.html"), "pdf")
     for language in ("en", "zh-cn", "zh-tw"):
         folder = share["debmake-doc"] / "doc/debmake-doc"
-        name = f"debmake-doc.{language}"
-        result.append(Book(
-            f"debmake-doc-{language}", language[:2], folder / f"{name}.txt.gz",
-            _pages(folder / "html", f"*.{language}.html"), folder / f"{name}.pdf",
-            folder / f"{name}.epub"))
+        add(f"debmake-doc-{language}", folder, f"debmake-doc.{language}",
+            _pages(folder / "html", f"*.{language}.html"), "pdf", "epub")
     for language in ("en", "zh_CN"):
         folder = share["installation-guide-amd64"] / "doc/installation-guide-amd64" / language
-        result.append(Book(
-            f"installation-guide-{language}", language[:2], folder / f"install.{language}.txt.gz",
-            _pages(folder, "*.html"), folder / f"install.{language}.pdf.gz"))
+        add(f"installation-guide-{language}", folder, f"install.{language}",
+            _pages(folder, "*.html"), "pdf.gz")
     manual = "doc/live-manual"
     result.append(Book(
-        "live-manual-en", "en", share["live-manual-txt"] / manual / "txt/live-manual.en.txt.gz",
+        "live-manual-en", share["live-manual-txt"] / manual / "txt/live-manual.en.txt.gz",
         (share["live-manual-html"] / manual / "html/live-manual.en.html",), None,
         share["live-manual-epub"] / manual / "epub/live-manual.en.epub"))
     return tuple(result)

@@ -42,7 +42,8 @@ def test_long_markdown_ends_in_bounded_time(text):  # their squares take minutes
     assert len(extract("markdown", text)[0]) <= len(text)
 
 
-CODE = "```python\n# <b>code</b> stays ![as](it) is\nx = [a](b)\n```\n\n~~~\n```\n<!-- kept -->\n~~~\n"
+CODE = ("```python\n# <b>code</b> stays ![as](it) is\nx = [a](b)\n```\n\n"
+        "~~~\n```\n<!-- kept -->\n~~~\n")
 TABLE = "- item *one*\n- item **two**\n\n[^1]: a footnote\n\n| a | b |\n|---|---|\n"
 RULE = "Text\n\n---\n\nmore\n\n---\n"
 

@@ -42,11 +42,6 @@ def test_placeholders_scores_and_provenance():
     assert outcome.sha256 == text_sha256(outcome.text)
 
 
-def test_a_document_without_personal_data_is_unchanged():
-    clean = document("第一章 茶的历史")
-    assert privacy_filter()(clean) is clean
-
-
 def test_parts_of_items_are_masked_in_quotes():
     item, address = RESIDENT_ID, "zhang.san@example.org"
     text = f"他的身份证号码是{item}，住在北京。 Mail {address.title()} or call."
@@ -80,7 +75,7 @@ def test_actions_differ_by_kind():
 
 @pytest.mark.parametrize("kind, item, placeholder", [
     ("email", "a@b.com", "[EMAIL]"), ("phone", "13912345678", "[PHONE]"),
-    ("resident_id", "11010519491231002X", "[ID]"), ("ssn", "123-45-6789", "[ID]"),
+    ("resident_id", RESIDENT_ID, "[ID]"), ("ssn", "123-45-6789", "[ID]"),
     ("card", "4111111111111111", "[CARD]"), ("ip", "114.114.114.114", "[IP]"),
     ("passport", "护照E12345678", "护照[PASSPORT]"), ("plate", "京A12345", "[PLATE]"),
 ])
@@ -128,7 +123,8 @@ def test_adversarial_lines_take_linear_time(piece):
 def test_every_text_gets_an_outcome(text):
     assert find(text) == []
     if not any("\ud800" <= character <= "\udfff" for character in text):
-        assert privacy_filter()(document(text)).origin == Origin("s", "p")
+        clean = document(text)
+        assert privacy_filter()(clean) is clean
 
 
 # Names.
@@ -137,11 +133,8 @@ RECOGNISER = """
 def people(text):
     return [(m, m + 2) for m in range(len(text)) if text.startswith("张伟", m)]
 
-def wrong(text):
-    return [(0, len(text) + 1)]
-
-def words(text):
-    return ["张伟"]
+wrong = lambda text: [(0, len(text) + 1)]
+words = lambda text: ["张伟"]
 
 def fails_on_tea(text):
     if "茶" in text:

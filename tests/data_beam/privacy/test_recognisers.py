@@ -1,6 +1,5 @@
 """Recognisers of personal data: check digits and labelled lines."""
 
-import itertools
 import random
 import re
 
@@ -19,23 +18,12 @@ def found(text: str, **options) -> list[tuple[str, str]]:
 # Check digits.
 
 def test_luhn_exhaustively():
-    """Compared with the definition. The code detects every wrong digit and every swap of neighbours
-    except 09 and 90, as Luhn's patent (US 2950048) states."""
-    valid = set()
+    """Compared with the definition."""
     for payload in range(100_000):
         digits = f"{payload:05d}"
         doubled = "".join(str(2 * int(d)) if i % 2 == 0 else d for i, d in enumerate(digits))
         check = str(-sum(map(int, doubled)) % 10)
         assert [d for d in "0123456789" if luhn(digits + d)] == [check]
-        valid.add(digits + check)
-    for number in random.Random(0).sample(sorted(valid), 300):
-        for place, digit in itertools.product(range(6), "0123456789"):
-            if digit != number[place]:
-                assert not luhn(number[:place] + digit + number[place + 1:])
-        for place in range(5):
-            a, b = number[place:place + 2]
-            if a != b and {a, b} != {"0", "9"}:
-                assert not luhn(number[:place] + b + a + number[place + 2:])
 
 
 def test_mod11_2_exhaustively():
@@ -49,9 +37,6 @@ def test_mod11_2_exhaustively():
         check = (1 - remainder) % 11
         right = "X" if check == 10 else str(check)
         assert [c for c in "0123456789X" if mod11_2(digits + c)] == [right]
-        wrong = rng.randrange(17)
-        assert not mod11_2(digits[:wrong] + str((int(digits[wrong]) + rng.randint(1, 9)) % 10)
-                           + digits[wrong + 1:] + right)
 
 
 def test_published_numbers():
@@ -67,31 +52,25 @@ def test_published_numbers():
     assert not is_card("0000000000000000") and not is_card("411111111111111")
 
 
-def resident_id(rng: random.Random) -> str:
-    region = rng.choice(["110101", "440305", "510104", "650102", "820000"])
-    digits = (f"{region}{rng.randint(1930, 2015)}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
-              f"{rng.randint(0, 999):03d}")
-    return digits + next(c for c in "0123456789X" if mod11_2(digits + c))
+def resident_id(digits: str) -> str:
+    return next(digits + c for c in "0123456789X" if mod11_2(digits + c))
 
 
 def test_only_valid_resident_ids_are_found():
     rng = random.Random(2)
     for _ in range(2_000):
-        number = resident_id(rng)
+        region = rng.choice(["110101", "440305", "510104", "650102", "820000"])
+        number = resident_id(f"{region}{rng.randint(1930, 2015)}{rng.randint(1, 12):02d}"
+                             f"{rng.randint(1, 28):02d}{rng.randint(0, 999):03d}")
         text = f"身份证号{number}，请核对"
         assert found(text) == [("resident_id", number)]
         others = [c for c in "0123456789X" if c != number[-1]]
         bad = text.replace(number, number[:-1] + rng.choice(others))
         assert "resident_id" not in [kind for kind, _ in found(bad)]
-    digits = "91114419880504123"  # a foreigner's: 9, province, country
-    good = digits + next(c for c in "0123456789X" if mod11_2(digits + c))
+    good = resident_id("91114419880504123")  # a foreigner's: 9, province, country
     assert found(f"证件号{good}。") == [("resident_id", good)]
-    digits = "11010119900230123"  # 30 February
-    bad = digits + next(c for c in "0123456789X" if mod11_2(digits + c))
-    assert found(f"身份证号{bad}") == []
-    digits = "99010119900220123"  # no such province
-    bad = digits + next(c for c in "0123456789X" if mod11_2(digits + c))
-    assert found(f"身份证号{bad}") == []
+    for bad in ("11010119900230123", "99010119900220123"):  # 30 February; no such province
+        assert found(f"身份证号{resident_id(bad)}") == []
 
 
 def with_check_digit(digits: str) -> str:
@@ -108,8 +87,7 @@ def test_generated_items_of_every_format_are_found(sentence):
         return "".join(rng.choices("0123456789", k=count))
 
     for _ in range(300):
-        card = with_check_digit(rng.choice(["4", "51", "55", "62"]) + digits(13))[:16]
-        card = with_check_digit(card[:15])
+        card = with_check_digit((rng.choice(["4", "51", "55", "62"]) + digits(14))[:15])
         mobile = rng.choice(["138", "159", "177", "186", "199", "147"]) + digits(7) + "8"
         american = f"({rng.randint(201, 399)}) {rng.randint(200, 999)}-{digits(4)}"
         items = [
@@ -193,29 +171,16 @@ rows 4111 1111 1111 1111 1112 of a table
 """
 
 
-def labelled() -> list[tuple[str, set[tuple[int, int, str]]]]:
-    lines = []
-    for line in LABELLED.strip().splitlines():
-        text, spans, position = "", set(), 0
-        for match in re.finditer(r"\{(\w+):(.*?)\}", line):
-            text += line[position:match.start()]
-            spans.add((len(text), len(text) + len(match[2]), match[1]))
-            text += match[2]
-            position = match.end()
-        lines.append((text + line[position:], spans))
-    return lines
-
-
 def test_labelled_lines():
     """51 items of 8 kinds, and lines with look-alikes, in Chinese and English."""
-    lines = labelled()
-    assert len(lines) == 58 and sum(len(spans) for _, spans in lines) == 51
-    wrong = []
-    for text, spans in lines:
-        got = {(s.start, s.end, s.kind) for s in find(text)}
-        wrong += [("missed", text, text[a:b], kind) for a, b, kind in spans - got]
-        wrong += [("false", text, text[a:b], kind) for a, b, kind in got - spans]
-    assert wrong == []
+    lines = LABELLED.strip().splitlines()
+    assert (len(lines), LABELLED.count("{")) == (58, 51)
+    for line in lines:
+        text = re.sub(r"\{\w+:(.*?)\}", r"\1", line)
+        for span in reversed(find(text)):
+            item = f"{{{span.kind}:{text[span.start:span.end]}}}"
+            text = text[:span.start] + item + text[span.end:]
+        assert text == line
 
 
 @pytest.mark.parametrize("text", [

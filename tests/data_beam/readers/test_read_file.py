@@ -4,9 +4,7 @@ import bz2
 import gzip
 import hashlib
 import io
-import json
 import random
-import sqlite3
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -23,8 +21,9 @@ from data_beam.readers.programming_languages import language_of
 from data_beam.readers.read_file import read_file
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam import warc_files
+from tests.data_beam.broken_files import broken
 from tests.data_beam.extract import epub_files, pdf_files
-from tests.data_beam.readers.reading import LIMIT, outcomes, read, source
+from tests.data_beam.readers.reading import LIMIT, outcomes, read, source, write_rows
 
 RECIPE = RecipeConfig(sources=(source("raw"),))
 
@@ -150,13 +149,8 @@ def test_every_reader_survives_every_format(tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 def test_any_bytes_have_an_outcome(tmp_path_factory, format, data):
     """Any bytes, and good files cut and flipped: an outcome for each file, never an exception."""
-    content = bytearray(data.draw(st.sampled_from(
-        [GOOD.get(format, JSONL), b"", gzip.compress(b"any")])))
-    if content and data.draw(st.booleans()):
-        for _ in range(data.draw(st.integers(0, 6))):
-            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-        content = content[:data.draw(st.integers(0, len(content)))]
-    content += data.draw(st.binary(max_size=100))
+    good = data.draw(st.sampled_from([GOOD.get(format, JSONL), b"", gzip.compress(b"any")]))
+    content = data.draw(broken(good)) + data.draw(st.binary(max_size=100))
     folder = tmp_path_factory.mktemp("any")
     (folder / "x.c").write_bytes(content)
     items = process_all(folder, format)
@@ -181,19 +175,10 @@ def test_inputs_that_make_no_sense_are_refused(fields, message):
 def test_progress_is_told_inside_a_file(tmp_path, kind):
     letters = random.Random(0)
     texts = ["".join(letters.choices("abcdefgh", k=900)) for _ in range(8000)]
-    path, fields = tmp_path / "big", {"format": "jsonl"}
-    if kind == "json":
-        path.write_text(json.dumps(texts))
-        fields = {"format": "json"}
-    elif kind == "sqlite":
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE t (text TEXT)")
-            connection.executemany("INSERT INTO t VALUES (?)", [(text,) for text in texts])
-        connection.close()
-        fields = {"format": "sqlite", "query": "SELECT text FROM t ORDER BY rowid"}
-    else:
-        data = "\n".join(map(json.dumps, texts)).encode()
-        path.write_bytes(gzip.compress(data, 1) if kind == "gzip" else data)
+    fields = write_rows(tmp_path, "jsonl" if kind == "gzip" else kind,
+                        [{"text": text} for text in texts])
+    if kind == "gzip":
+        (tmp_path / "a").write_bytes(gzip.compress((tmp_path / "a").read_bytes(), 1))
     config = source(tmp_path, **fields)
     file, = list_files(RecipeConfig(sources=(config,)))
     position, seen = [0.0], []

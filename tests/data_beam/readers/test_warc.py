@@ -139,8 +139,9 @@ def test_a_cut_payload_is_marked(tmp_path):
     assert item.transforms == ("warc:truncated",)
 
 
-PAGES = [response(f"<p>page {i} {hashlib.sha256(bytes([i])).hexdigest()}</p>".encode(),
-                  f"http://e.org/{i}") for i in range(20)]
+TEXTS = [f"<p>page {i} {hashlib.sha256(bytes([i])).hexdigest()}</p>" for i in range(20)]
+URLS = [f"http://e.org/{i}" for i in range(20)]
+PAGES = [response(text.encode(), url) for text, url in zip(TEXTS, URLS, strict=True)]
 
 
 @pytest.mark.parametrize("compress", [members, b"".join], ids=["gzip", "plain"])
@@ -149,7 +150,7 @@ def test_a_file_cut_short_gives_its_good_records_and_is_named(tmp_path, compress
     for cut in range(1, len(data), 97):
         items = read(tmp_path, data[:cut])
         good = [item for item in items if isinstance(item, Record)]
-        assert [item.url for item in good] == [f"http://e.org/{i}" for i in range(len(good))]
+        assert [item.url for item in good] == URLS[:len(good)]
         rest = items[len(good):]
         whole = compress(PAGES[:len(good)])
         if data[:cut].rstrip(b"\r\n") == whole.rstrip(b"\r\n"):
@@ -170,7 +171,7 @@ def test_a_corrupt_member_costs_its_own_record(tmp_path, harm, bad):
     parts[bad] = harm(parts[bad])
     items = read(tmp_path, b"".join(parts))
     assert [item.url for item in items if isinstance(item, Record)] == [
-        f"http://e.org/{i}" for i in range(20) if i != bad]
+        *URLS[:bad], *URLS[bad + 1:]]
     dead, = (item for item in items if isinstance(item, DeadLetter))
     assert (dead.reason, dead.origin.record) == ("corrupt gzip", bad + 1)
 
@@ -191,9 +192,8 @@ def with_length(page: bytes, change: int) -> bytes:
 def test_a_wrong_length_is_found_out_and_no_record_is_lost(tmp_path, compress, change):
     pages = [*PAGES[:3], with_length(PAGES[3], change), *PAGES[4:]]
     items = read(tmp_path, compress(pages))
-    assert [item.url for item in items] == [f"http://e.org/{i}" for i in range(20)]
-    assert [item.text.rstrip("\r\n") for item in items] == [
-        item.text for item in read(tmp_path, b"".join(PAGES))]
+    assert [(item.url, item.text.rstrip("\r\n")) for item in items] == [
+        *zip(URLS, TEXTS, strict=True)]
     assert [i for i, item in enumerate(items) if "warc:wrong_length" in item.transforms] == (
         [3] if change not in (1, 4) else [])  # one that takes in line ends does no harm
 
@@ -207,20 +207,18 @@ def test_a_wrong_length_of_other_records(tmp_path, kind, change):
     found = [item.url for item in read(tmp_path, PAGES[0] + bad + PAGES[1])
              if isinstance(item, Record)]
     if change < 10**9:
-        assert found == ["http://e.org/0", "http://e.org/1"]
+        assert found == URLS[:2]
     else:  # more than is held in memory: the file is named as truncated
         *_, last = read(tmp_path, PAGES[0] + bad + PAGES[1])
         assert (last.reason, last.origin.record) == ("truncated WARC", None)
 
 
 def test_the_last_record_with_a_wrong_length(tmp_path):
-    first = outcomes(read(tmp_path, PAGES[0]))
-    short = outcomes(read(tmp_path, PAGES[0] + with_length(PAGES[1], -30)))
-    assert short == [*first, ("Record", 2, outcomes(read(tmp_path, PAGES[1]))[0][2])]
-    long = outcomes(read(tmp_path, PAGES[0] + with_length(PAGES[1], 30)))
-    assert long == [*first, ("DeadLetter", None, "truncated WARC")]
-    unknown = outcomes(read(tmp_path, PAGES[0] + with_length(PAGES[1], -30) + b"more"))
-    assert unknown == [*first, ("DeadLetter", 2, "invalid WARC")]
+    short, long = with_length(PAGES[1], -30), with_length(PAGES[1], 30)
+    for last, outcome in ((short, ("Record", 2, TEXTS[1])),
+                          (long, ("DeadLetter", None, "truncated WARC")),
+                          (short + b"more", ("DeadLetter", 2, "invalid WARC"))):
+        assert outcomes(read(tmp_path, PAGES[0] + last)) == [("Record", 1, TEXTS[0]), outcome]
 
 
 def test_a_page_that_quotes_an_archive_is_whole(tmp_path):
@@ -233,8 +231,7 @@ def test_garbage_between_records_is_one_dead_letter(tmp_path):
     bad = PAGES[1].replace(b"Content-Length", b"Content-Size  ")
     data = PAGES[0] + bad + b"\r\ngarbage\r\n WARC/1.0\r\nmore\r\n" * 5 + PAGES[2]
     assert outcomes(read(tmp_path, data)) == [
-        ("Record", 1, outcomes(read(tmp_path, PAGES[0]))[0][2]), ("DeadLetter", 2, "invalid WARC"),
-        ("Record", 3, outcomes(read(tmp_path, PAGES[2]))[0][2])]
+        ("Record", 1, TEXTS[0]), ("DeadLetter", 2, "invalid WARC"), ("Record", 3, TEXTS[2])]
 
 
 @pytest.mark.parametrize("data, outcome", [

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,21 +44,9 @@ class KillOthers(beam.DoFn):
         yield element
 
 
-def kill_itself(_: int) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def exit_itself(_: int) -> None:
-    os._exit(3)
-
-
 def power(number: int) -> int:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(pow, (number, 2))
-
-
-def sleep(_: int) -> None:
-    time.sleep(100)
 
 
 def spread(root: beam.Pipeline, elements: int, name: str) -> Any:
@@ -86,7 +74,8 @@ def test_workers_of_all_pipelines_are_forked_from_one_process(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(("function", "end"), [
-    (kill_itself, "was killed by SIGKILL"), (exit_itself, "ended with status 3")])
+    (lambda _: os.kill(os.getpid(), signal.SIGKILL), "was killed by SIGKILL"),
+    (lambda _: os._exit(3), "ended with status 3")])
 def test_a_worker_that_dies_is_named_in_one_line(function, end, capfd):
     with pytest.raises(ConfigError, match=f"^--direct_num_workers: a worker process {end}; .* run "
                        "again with fewer workers$"):
@@ -116,10 +105,16 @@ def test_an_exception_in_a_worker_is_not_its_death():
     assert not isinstance(raised.value, ConfigError)
 
 
-def main(folder: list[str]) -> int:
+def main(folder: list[str], options=OPTIONS) -> int:
     """A command with a pipeline that takes long; see below."""
-    run(lambda root: spread(root, 50, "Spread") | beam.ParDo(Note(folder[0])) | beam.Map(sleep))
+    run(lambda root: spread(root, 50, "Spread") | beam.ParDo(Note(folder[0]))
+        | beam.Map(lambda element: time.sleep(100)), options)
     return 0
+
+
+def alone(folder: list[str]) -> int:
+    """The same in the command's own process."""
+    return main(folder, ["--direct_running_mode=in_memory"])
 
 
 COMMAND = (f"import data_beam, {__name__} as here\nfrom maxlm.config import command_line\n"
@@ -142,20 +137,23 @@ def session_of(leader: int) -> set[int]:
     return found
 
 
-def wait_for_workers(command: subprocess.Popen, folder: Path) -> None:
-    """Until both workers have left their file."""
+def wait(until: Callable[[], bool], command: subprocess.Popen | None = None,
+         seconds: float = 0.05) -> None:
+    """Until something is true, looking again after some seconds; the command must be alive."""
     deadline = time.monotonic() + 60
-    while len(list(folder.iterdir())) < 2:
-        assert command.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
+    while not until():
+        assert (command is None or command.poll() is None) and time.monotonic() < deadline
+        time.sleep(seconds)
+
+
+def wait_for_workers(command: subprocess.Popen, folder: Path, workers: int = 2) -> None:
+    """Until they have left their files."""
+    wait(lambda: len(list(folder.iterdir())) >= workers, command)
 
 
 def wait_for_the_end(command: subprocess.Popen) -> None:
     """Until no process of the command's session is alive."""
-    deadline = time.monotonic() + 60
-    while session_of(command.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait(lambda: not session_of(command.pid))
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
@@ -168,26 +166,13 @@ def test_workers_end_with_the_command(kind, tmp_path):
         command.kill()
     assert command.stderr is not None
     status, error = command.wait(30), command.stderr.read()  # which the workers have open too
-    if kind == signal.SIGINT:
-        assert (status, error) == (130, "interrupted\n")
-    else:
-        assert (status, error) == (-kind, "")
+    assert (status, error) == ((130, "interrupted\n") if kind == signal.SIGINT else (-kind, ""))
     wait_for_the_end(command)
-
-
-def alone(folder: list[str]) -> int:
-    """The same in the command's own process."""
-    run(lambda root: spread(root, 50, "Spread") | beam.ParDo(Note(folder[0])) | beam.Map(sleep),
-        ["--direct_running_mode=in_memory"])
-    return 0
 
 
 def test_ctrl_c_in_a_function_that_beam_runs_in_the_command_itself_is_one_line(tmp_path):
     command = start("-c", COMMAND.replace("here.main", "here.alone"), str(tmp_path))
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.iterdir()):
-        assert command.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_workers(command, tmp_path, 1)
     time.sleep(0.2)
     os.killpg(command.pid, signal.SIGINT)
     assert command.communicate(timeout=30) == ("", "interrupted\n")
@@ -199,9 +184,7 @@ def test_ctrl_c_in_a_function_that_beam_runs_in_the_command_itself_is_one_line(t
 def test_workers_end_with_a_command_that_has_just_begun(kind, processes, tmp_path):
     """One that is not yet connected to the command has no stream to break."""
     command = start("-c", COMMAND, str(tmp_path))
-    deadline = time.monotonic() + 60
-    while len(session_of(command.pid)) < processes:
-        assert command.poll() is None and time.monotonic() < deadline
+    wait(lambda: len(session_of(command.pid)) >= processes, command, 0)
     if kind == signal.SIGINT:
         os.killpg(command.pid, kind)
     else:
@@ -227,10 +210,8 @@ def test_ctrl_c_again_and_again_ends_at_once(pause, tmp_path):
 
 def test_ctrl_c_while_a_command_imports_is_one_line():
     command = start("-m", "data_beam.prepare", "--help")
-    deadline = time.monotonic() + 60
     maps = Path(f"/proc/{command.pid}/maps")
-    while "numpy" not in maps.read_text():  # an early one of many
-        assert command.poll() is None and time.monotonic() < deadline
+    wait(lambda: "numpy" in maps.read_text(), command, 0)  # an early one of many
     os.killpg(command.pid, signal.SIGINT)
     assert command.communicate(timeout=30) == ("", "interrupted\n")
     assert command.returncode == 130

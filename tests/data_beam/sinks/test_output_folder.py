@@ -45,10 +45,9 @@ def arguments(inputs: Path, command, output: Path) -> list[str]:
     }[command] + [f"--output={output}"]
 
 
-COMMANDS = pytest.mark.parametrize("command", [prepare, tokenize, train_tokenizer],
-                                   ids=lambda module: module.__name__.split(".")[1])
-BEAM_COMMANDS = pytest.mark.parametrize("command", [prepare, tokenize],
-                                        ids=lambda module: module.__name__.split(".")[1])
+COMMANDS, BEAM_COMMANDS = (pytest.mark.parametrize(
+    "command", commands, ids=lambda module: module.__name__.split(".")[1])
+    for commands in ([prepare, tokenize, train_tokenizer], [prepare, tokenize]))
 
 
 def tree(folder: Path) -> dict[str, bytes]:
