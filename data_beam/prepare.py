@@ -58,46 +58,41 @@ def prepare(recipe: RecipeConfig, output: str, options: Any,
       ConfigError: inputs that do not exist; an output that contains other files, lacks files or
         is being written by another run; a full disk; a stage that another one needs first.
     """
-    with output_folder.exclusive(output) as path:
-        return _prepare(recipe, path, options, stages, keep_stages, replace)
-
-
-def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[str],
-             keep_stages: bool, replace: bool) -> dict[str, Any] | None:
-    start = check(recipe, output, stages, replace)[0]
-    listing, fingerprints, done = start.listing, start.fingerprints, start.done
-    if start.complete:
-        _finish(output, keep_stages)
-        print(f"{output} is complete and of this recipe: nothing to do")
-        return json_files.read(FileSystems.join(output, corpus_manifest.NAME), dict)
-    if start.replaces:
-        output_folder.reopen(output, COMMAND, OWN_FILES, corpus_manifest.NAME)
-    kept = [f"stages/{stage}/" for stage in done]
-    if "finish" in done:  # its files are those of the corpus itself
-        kept += [entry["file"] for entry in done["finish"]["outputs"]]
-    result = None
-    with output_folder.naming_full_disk(output, "corpus"):
-        temporary = output_folder.begin(output, COMMAND, OWN_FILES,
-                                        lambda name: name.startswith(tuple(kept)))
-        print(f"{len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
-              f"{len(recipe.sources)} sources", *start.notes, sep="\n", flush=True)
-        for stage in stage_manifest.STAGES:
-            if stage in done:
-                print(f"{stage}: done before", flush=True)
-                continue
-            if stage not in stages:
-                break
-            done[stage] = run_stage(stage, recipe, listing, output, temporary, done, options)
-            if stage == stage_manifest.STAGES[-1]:
-                result = corpus_manifest.of_corpus(recipe, listing, done)
-                stage_manifest.write(output, temporary, result)
-            else:
-                files.make_folder(manifest_dir(output, stage))
-                stage_manifest.write(manifest_dir(output, stage), temporary,
-                             {"stage": stage, "fingerprint": fingerprints[stage], **done[stage]})
-    if result is not None:
-        _finish(output, keep_stages)
-    return result
+    with output_folder.exclusive(output) as output:
+        start = check(recipe, output, stages, replace)[0]
+        listing, done = start.listing, start.done
+        if start.complete:
+            _finish(output, keep_stages)
+            print(f"{output} is complete and of this recipe: nothing to do")
+            return json_files.read(FileSystems.join(output, corpus_manifest.NAME), dict)
+        if start.replaces:
+            output_folder.reopen(output, COMMAND, OWN_FILES, corpus_manifest.NAME)
+        kept = [f"stages/{stage}/" for stage in done]
+        if "finish" in done:  # its files are those of the corpus itself
+            kept += [entry["file"] for entry in done["finish"]["outputs"]]
+        result = None
+        with output_folder.naming_full_disk(output, "corpus"):
+            temporary = output_folder.begin(output, COMMAND, OWN_FILES,
+                                            lambda name: name.startswith(tuple(kept)))
+            print(f"{len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
+                  f"{len(recipe.sources)} sources", *start.notes, sep="\n", flush=True)
+            for stage in stage_manifest.STAGES:
+                if stage in done:
+                    print(f"{stage}: done before", flush=True)
+                    continue
+                if stage not in stages:
+                    break
+                done[stage] = run_stage(stage, recipe, listing, output, temporary, done, options)
+                if stage == stage_manifest.STAGES[-1]:
+                    result = corpus_manifest.of_corpus(recipe, listing, done)
+                    stage_manifest.write(output, temporary, result)
+                else:
+                    files.make_folder(manifest_dir(output, stage))
+                    stage_manifest.write(manifest_dir(output, stage), temporary, {
+                        "stage": stage, "fingerprint": start.fingerprints[stage], **done[stage]})
+        if result is not None:
+            _finish(output, keep_stages)
+        return result
 
 
 def _finish(output: str, keep_stages: bool) -> None:
