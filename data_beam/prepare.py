@@ -4,21 +4,21 @@
 
 writes
 
-    CORPUS/documents/*.parquet     one row for each document: id, text, source, domain, licence,
-                                   path, language, split, sha256 and more
+    CORPUS/documents/*.parquet     one row a document: id, text, source, domain, licence, path,
+                                   language, split, sha256 and more
     CORPUS/dropped/*.parquet       documents that were not kept, and which filter dropped them
     CORPUS/dead_letters/*.jsonl    what could not be read, and why
     CORPUS/samples/*.jsonl         texts of a few dropped documents for each reason
-    CORPUS/report.html, .json      statistics and samples; see data_beam.report
+    CORPUS/report.html, .json      statistics and samples to look at; see data_beam.report
     CORPUS/manifest.json           counts by source, checksums, the recipe; written last
 
 in five stages: `extract` (read files, remove markup, repair texts), `filter` (judge one document at
 a time), `dedup` (compare documents), `finish` (split, final columns) and `report`. Every document
-read is either kept, dropped or a dead letter. The same files and recipe give the same bytes with
-any runner and any number of workers, except for the date and duration.
+read is kept, dropped or a dead letter, exactly one of them. The same files and recipe give the same
+bytes whatever the runner and the number of workers, except for the date and duration.
 
-If the corpus is complete, the command does nothing. After a stop, it continues after the last
-complete stage. A stage whose settings have changed runs again, and so do the stages after it.
+A second run does nothing. After a stop, the next run continues after the last complete stage. A
+stage whose settings have changed runs again, with those after it.
 """
 
 from collections.abc import Sequence
@@ -40,15 +40,15 @@ from maxlm.config.schema import ConfigError, suggestion
 def prepare(recipe: RecipeConfig, output: str, options: Any,
             stages: Sequence[str] = stage_manifest.STAGES, keep_stages: bool = False,
             replace: bool = False) -> dict[str, Any] | None:
-    """Makes the corpus unless it already exists.
+    """Makes the corpus unless it is there already.
 
     Args:
       recipe: checked recipe.
       output: folder, local or on any file system that Beam knows.
       options: Beam pipeline options.
-      stages: the stages to run; the stages before them must be done.
+      stages: the ones to run; those before them must be done.
       keep_stages: keep the intermediate files of the stages when the corpus is complete.
-      replace: rebuild a corpus of another recipe or other files, reusing cached stages that are
+      replace: replace a corpus of another recipe or other files, reusing cached stages that are
         still valid.
 
     Returns:
@@ -56,52 +56,47 @@ def prepare(recipe: RecipeConfig, output: str, options: Any,
 
     Raises:
       ConfigError: inputs that do not exist; an output that contains other files, lacks files or
-        is being written by another run; a full disk; a missing stage that one of `stages` needs.
+        is being written by another run; a full disk; a stage that another one needs first.
     """
-    with output_folder.exclusive(output) as path:
-        return _prepare(recipe, path, options, stages, keep_stages, replace)
-
-
-def _prepare(recipe: RecipeConfig, output: str, options: Any, stages: Sequence[str],
-             keep_stages: bool, replace: bool) -> dict[str, Any] | None:
-    start = check(recipe, output, stages, replace)[0]
-    listing, fingerprints, done = start.listing, start.fingerprints, start.done
-    if start.complete:
-        _finish(output, keep_stages)
-        print(f"{output} is complete and of this recipe: nothing to do")
-        return json_files.read(FileSystems.join(output, corpus_manifest.NAME), dict)
-    if start.replaces:
-        output_folder.reopen(output, COMMAND, OWN_FILES, corpus_manifest.NAME)
-    kept = [f"stages/{stage}/" for stage in done]
-    if "finish" in done:  # its files are already files of the corpus
-        kept += [entry["file"] for entry in done["finish"]["outputs"]]
-    result = None
-    with output_folder.naming_full_disk(output, "corpus"):
-        temporary = output_folder.begin(output, COMMAND, OWN_FILES,
-                                        lambda name: name.startswith(tuple(kept)))
-        print(f"{len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
-              f"{len(recipe.sources)} sources", *start.notes, sep="\n", flush=True)
-        for stage in stage_manifest.STAGES:
-            if stage in done:
-                print(f"{stage}: done before", flush=True)
-                continue
-            if stage not in stages:
-                break
-            done[stage] = run_stage(stage, recipe, listing, output, temporary, done, options)
-            if stage == stage_manifest.STAGES[-1]:
-                result = corpus_manifest.of_corpus(recipe, listing, done)
-                stage_manifest.write(output, temporary, result)
-            else:
-                files.make_folder(manifest_dir(output, stage))
-                stage_manifest.write(manifest_dir(output, stage), temporary,
-                             {"stage": stage, "fingerprint": fingerprints[stage], **done[stage]})
-    if result is not None:
-        _finish(output, keep_stages)
-    return result
+    with output_folder.exclusive(output) as output:
+        start = check(recipe, output, stages, replace)[0]
+        listing, done = start.listing, start.done
+        if start.complete:
+            _finish(output, keep_stages)
+            print(f"{output} is complete and of this recipe: nothing to do")
+            return json_files.read(FileSystems.join(output, corpus_manifest.NAME), dict)
+        if start.replaces:
+            output_folder.reopen(output, COMMAND, OWN_FILES, corpus_manifest.NAME)
+        kept = [f"stages/{stage}/" for stage in done]
+        if "finish" in done:  # its files are those of the corpus itself
+            kept += [entry["file"] for entry in done["finish"]["outputs"]]
+        result = None
+        with output_folder.naming_full_disk(output, "corpus"):
+            temporary = output_folder.begin(output, COMMAND, OWN_FILES,
+                                            lambda name: name.startswith(tuple(kept)))
+            print(f"{len(listing):,} files, {sum(f.size for f in listing) / 1e6:.1f} MB, from "
+                  f"{len(recipe.sources)} sources", *start.notes, sep="\n", flush=True)
+            for stage in stage_manifest.STAGES:
+                if stage in done:
+                    print(f"{stage}: done before", flush=True)
+                    continue
+                if stage not in stages:
+                    break
+                done[stage] = run_stage(stage, recipe, listing, output, temporary, done, options)
+                if stage == stage_manifest.STAGES[-1]:
+                    result = corpus_manifest.of_corpus(recipe, listing, done)
+                    stage_manifest.write(output, temporary, result)
+                else:
+                    files.make_folder(manifest_dir(output, stage))
+                    stage_manifest.write(manifest_dir(output, stage), temporary, {
+                        "stage": stage, "fingerprint": start.fingerprints[stage], **done[stage]})
+        if result is not None:
+            _finish(output, keep_stages)
+        return result
 
 
 def _finish(output: str, keep_stages: bool) -> None:
-    """Removes the marker of an unfinished run, and the stages unless they are kept."""
+    """Removes what only a running `prepare` needs."""
     if not output_folder.is_unfinished(output, COMMAND):
         return
     if not keep_stages:
@@ -139,10 +134,10 @@ def main(argv: Sequence[str]) -> int:
                         help="keep CORPUS/stages, the stages' intermediate files, at the end")
     parser.add_argument("--replace", action="store_true",
                         help="if the folder holds a corpus of another recipe or of other files, "
-                        "rebuild it and reuse cached stages that are still valid")
+                        "rebuild it, reusing cached stages that are still valid")
     parser.add_argument("--dry_run", action="store_true",
-                        help="write nothing; make the checks of a run, and print the plan and the "
-                        f"decisions of the stages on {PREVIEWED} documents")
+                        help="write nothing: make the checks of a run, print the plan, and what "
+                        f"the filters would decide on {PREVIEWED} documents")
     words, overrides = command_line.split_overrides(argv)
     arguments, beam_words = parser.parse_known_args(words)
     recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)

@@ -28,22 +28,16 @@ from data_beam.reporting.corpus_report import HTML, JSON, make_report
 from data_beam.runners import beam_options
 from data_beam.runners.progress import Progress
 from data_beam.sinks import output_folder
-from data_beam.stages import stage_manifest
+from data_beam.stages import corpus_manifest, stage_manifest
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import Tokenizer
 
 COMMAND = "data_beam.report"
-_OUTCOMES = {str: {str: int}}
 _SHAPE = {
-    "recipe": dict, "recipe_sha256": str, "libraries": {str: str},
-    "inputs": {"files": int, "bytes": int}, "total": {str: int}, "stages": {str: {str: int}},
-    "sources": {str: {
-        "domain": str, "licence": str, "files": int, "input_bytes": int, "read": int, "kept": int,
-        "augmented": int, "dropped": _OUTCOMES, "dead_letters": _OUTCOMES, "characters": int,
-        "bytes": int, "splits": {str: int}, "languages": {str: int}}},
-    "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
-}
+    **corpus_manifest.SHAPE, "libraries": {str: str}, "stages": {str: {str: int}},
+    "sources": {str: {**corpus_manifest.SOURCE, "input_bytes": int, "augmented": int}}}
+
 
 
 def _manifest(corpus: str) -> dict[str, Any]:

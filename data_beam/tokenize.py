@@ -33,17 +33,11 @@ from data_beam.readers.corpus_files import DAMAGED, CorpusFiles, find_documents
 from data_beam.runners import beam_options
 from data_beam.runners.progress import Progress
 from data_beam.sinks import array_record, output_folder
+from data_beam.stages.stage_manifest import read_reports
 from data_beam.tokenizer import pipeline
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
-from maxlm.data.corpus import (
-    MANIFEST,
-    SPLITS,
-    TOKENS_FORMAT,
-    Manifest,
-    Shard,
-    SourceEntry,
-)
+from maxlm.data.corpus import MANIFEST, SPLITS, TOKENS_FORMAT, Manifest, Shard, SourceEntry
 from maxlm.data.tokenizer import TOKENIZER_FILES, SentencePieceTokenizer, Tokenizer
 
 COMMAND = "data_beam.tokenize"
@@ -103,11 +97,8 @@ def _check_files(output: str, manifests: Sequence[Manifest], tokenizer: Tokenize
     for split, shard in shards:
         expected += [(f"{split}/{shard.file}", shard.size), (f"{split}/{shard.index}", None)]
     output_folder.check_files(output, expected)
-    damaged = None
-    for name, content in tokenizer.files.items():
-        path = FileSystems.join(output, name)
-        if files.read_bytes(path) != content:
-            damaged = path
+    damaged = [path for name, content in tokenizer.files.items()
+               if files.read_bytes(path := FileSystems.join(output, name)) != content]
     for split, shard in shards:
         path = FileSystems.join(output, split, shard.index)
         with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
@@ -116,14 +107,9 @@ def _check_files(output: str, manifests: Sequence[Manifest], tokenizer: Tokenize
             except DAMAGED:
                 whole = False
         if not whole:
-            damaged = damaged or path
+            damaged.append(path)
     if damaged:
-        raise ConfigError(f"--output: {damaged} is damaged; remove {output} and run again")
-
-
-def _reports(temporary: str) -> list[dict[str, Any]]:
-    return [json.loads(files.read_bytes(entry.path))
-            for entry in files.match(FileSystems.join(temporary, "reports"), "*.json")]
+        raise ConfigError(f"--output: {damaged[0]} is damaged; remove {output} and run again")
 
 
 class ConservationError(RuntimeError):
@@ -212,20 +198,14 @@ def tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, o
     Args:
       corpus: folder that data_beam.prepare wrote.
       tokenizer: with BOS and EOS.
-      output: folder, local or on any file system that Beam knows.
+      output: folder that `output_folder.exclusive` locked.
       shard_bytes: bytes of text in a shard, about.
       options: Beam pipeline options.
 
     Raises:
       ConfigError: inputs that do not exist or cannot be tokenized without loss; an output that
-        contains other files, lacks files or is being written by another run; a full disk.
+        contains other files or lacks files; a full disk.
     """
-    with output_folder.exclusive(output) as folder:
-        return _tokenize(corpus, tokenizer, folder, shard_bytes, options)
-
-
-def _tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, options: Any
-              ) -> list[Manifest]:
     found = find_documents(str(Path(corpus).resolve()) if files.is_local(corpus) else corpus)
     recipe = hashlib.sha256(json.dumps([
         TOKENS_FORMAT, array_record.OPTIONS, found.fingerprint, tokenizer.sha256, shard_bytes,
@@ -250,7 +230,7 @@ def _tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, 
         with shown:
             beam_options.run_pipeline(options, lambda root: pipeline.build(
                 root, job, found.files, tokenizer.vocab_size))
-        manifests = _combine(found, tokenizer, recipe, _reports(temporary))
+        manifests = _combine(found, tokenizer, recipe, read_reports(temporary))
         for manifest in manifests:
             text = manifest.to_json().encode()
             files.write_atomically(
@@ -278,8 +258,8 @@ def main(argv: Sequence[str]) -> int:
     special = {name: token for name in ("bos_token", "eos_token", "pad_token")
                if (token := getattr(arguments, name)) is not None}
     tokenizer = Tokenizer.load(arguments.tokenizer, "--tokenizer", special=special)
-    manifests = tokenize(arguments.corpus, tokenizer, arguments.output,
-                         arguments.shard_bytes, options)
+    with output_folder.exclusive(arguments.output) as output:
+        manifests = tokenize(arguments.corpus, tokenizer, output, arguments.shard_bytes, options)
     print(f"{'split':<11} {'source':<20} {'documents':>11} {'tokens':>15} {'bytes/token':>11} "
           f"{'shards':>6}")
     for manifest in manifests:

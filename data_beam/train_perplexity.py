@@ -33,9 +33,10 @@ Name the folder in a recipe: config.perplexity.models, see docs/model_filters.md
 import gzip
 import hashlib
 import io
+import itertools
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,18 +105,15 @@ def _train(texts: list[str], flags: dict[str, Any], pieces: bytes
             description, made.model)
 
 
-def _lines(data: bytes) -> Iterator[bytes]:
-    stream: Any = io.BytesIO(data)
-    yield from gzip.GzipFile(fileobj=stream) if data.startswith(b"\x1f\x8b") else stream
-
-
 def _import(path: str, unit: str, pieces: bytes
             ) -> tuple[perplexities.Score, dict[str, np.ndarray], dict[str, Any], dict[str, bytes]]:
     """Imports a model of another program: an ARPA file, plain or gzip, or a KenLM binary file."""
     data = files.read_bytes(path)
-    if data.startswith(b"\x1f\x8b") or arpa.is_arpa(data):
+    packed = data.startswith(b"\x1f\x8b")
+    if packed or arpa.is_arpa(data):
+        lines: Any = io.BytesIO(data)
         try:
-            model = arpa.read(_lines(data))
+            model = arpa.read(gzip.GzipFile(fileobj=lines) if packed else lines)
         except (arpa.ArpaError, OSError, EOFError) as error:
             raise ConfigError(f"--import_model: {path}: {error}") from None
         print(f"{' + '.join(f'{size:,}' for size in model.sizes)} n-grams read")
@@ -135,11 +133,11 @@ def _held_out(score: perplexities.Score, texts: list[str]) -> dict[str, Any]:
     if len(scored) < _MIN_HELD_OUT:
         raise ConfigError(f"--held_out: only {len(scored)} documents are held out, percentiles "
                           f"need {_MIN_HELD_OUT}; give more documents or a larger --held_out")
-    values = [10 ** min(-total / count, 300.0) for total, count in scored]
+    values = list(itertools.starmap(perplexities.perplexity, scored))
     total, tokens = (sum(column) for column in zip(*scored, strict=True))
     return {"percentiles": perplexities.percentile_cuts(values),
             "held_out": {"documents": len(scored), "tokens": tokens,
-                         "perplexity": round(10 ** min(-total / tokens, 300.0), 4)}}
+                         "perplexity": round(perplexities.perplexity(total, tokens), 4)}}
 
 
 def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
@@ -257,8 +255,9 @@ def main(argv: Sequence[str]) -> int:
           f"{held_out['perplexity']:,.1f}")
     if held_out["documents"] < 100:
         print("warning: percentiles of fewer than 100 documents are rough; raise --held_out")
-    print("percentile " + "".join(f"{p:>10}" for p in (5, 25, 50, 75, 90, 95, 99)))
-    print("perplexity " + "".join(f"{cuts[str(p)]:>10,.1f}" for p in (5, 25, 50, 75, 90, 95, 99)))
+    shown = (5, 25, 50, 75, 90, 95, 99)
+    print("percentile " + "".join(f"{p:>10}" for p in shown))
+    print("perplexity " + "".join(f"{cuts[str(p)]:>10,.1f}" for p in shown))
     print(f"model: {output}")
     return 0
 

@@ -87,11 +87,10 @@ def open_kenlm(path: str, field: str) -> Any:
                           f"({' '.join(str(error).split())[:200]})") from None
 
 
-def perplexity(score: Score, text: str) -> float | None:
-    """The perplexity of a text; None if the text has no tokens."""
-    total, count = score(text)
+def perplexity(total: float, count: int) -> float:
+    """The perplexity of a text with this score; `count` is above 0."""
     # The exponent is bounded in case a model gives a token almost no probability.
-    return 10 ** min(-total / count, 300.0) if count else None
+    return 10 ** min(-total / count, 300.0)
 
 
 def to_arrays(model: NgramModel) -> dict[str, np.ndarray]:
@@ -160,8 +159,9 @@ class PerplexityModel:
                               "folder and train again") from None
 
     def perplexity(self, text: str) -> float | None:
-        """See `perplexity`."""
-        return perplexity(self.score, text)
+        """The perplexity of a text; None if the text has no tokens."""
+        total, count = self.score(text)
+        return perplexity(total, count) if count else None
 
     def unlikeliest_line(self, text: str) -> str:
         """The line with the highest perplexity, shortened for quoting; "" if there is none.

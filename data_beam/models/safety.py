@@ -11,6 +11,9 @@ of its lines contain a keyword, as in ChineseWebText (Chen et al. 2023, arXiv 23
 lines.
 """
 
+import bisect
+import itertools
+
 from data_beam.base.characters import fold_width
 from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped
@@ -79,8 +82,7 @@ class SafetyFilter(Filter):
                 f"{toxicity:.3f}, more than {self._config.max_toxicity:g} ({', '.join(scored)})"
                 + _quoted(text, found))
         lines, with_keyword = _lines(text, found) if found else (0, 0)
-        if (lines >= _MIN_LINES
-                and with_keyword / lines > self._config.max_keyword_lines):
+        if lines >= _MIN_LINES and with_keyword / lines > self._config.max_keyword_lines:
             return Dropped(
                 document.origin, self.name, "lines with keywords",
                 f"{with_keyword} of {lines} lines, more than {self._config.max_keyword_lines:g}"
@@ -94,17 +96,10 @@ def _visible(text: str) -> int:
 
 def _lines(text: str, found: list[tuple[int, int]]) -> tuple[int, int]:
     """Number of lines with text, and number of lines in which a keyword begins."""
-    starts = [start for start, _ in found]
-    lines = with_keyword = at = passed = 0
-    for line in text.split("\n"):
-        end = at + len(line)
-        before = passed
-        while passed < len(starts) and starts[passed] <= end:
-            passed += 1
-        lines += bool(line.strip())
-        with_keyword += passed > before
-        at = end + 1
-    return lines, with_keyword
+    lines = text.split("\n")
+    begins = list(itertools.accumulate((len(line) + 1 for line in lines), initial=0))
+    with_keyword = {bisect.bisect(begins, start) for start, _ in found}
+    return sum(bool(line.strip()) for line in lines), len(with_keyword)
 
 
 def _quoted(text: str, found: list[tuple[int, int]]) -> str:

@@ -41,7 +41,7 @@ class Tokens:
             self._by_word["\n"] = EOS
             self._ids = self._words
         else:
-            self._encode = _piece_encoder(pieces)
+            self._encode = sentencepiece.SentencePieceProcessor(model_proto=pieces)
             ids = {name: id for id, name in enumerate(vocabulary)}
             self._by_piece = np.array([
                 _SKIPPED if _SPACE.search(name) else ids.get(name, UNK)
@@ -92,7 +92,7 @@ def vocabulary_of(unit: str, texts: Iterable[str], pieces: bytes = b"") -> tuple
         for text in texts:
             found.update(_WORDS.findall(text.lower()))
     else:
-        encoder = _piece_encoder(pieces)
+        encoder = sentencepiece.SentencePieceProcessor(model_proto=pieces)
         names = np.array(_piece_names(encoder), object)
         used = np.zeros(len(names), bool)
         for text in texts:
@@ -124,10 +124,6 @@ def _character_table(vocabulary: Sequence[str]) -> np.ndarray:
     return table
 
 
-def _piece_encoder(pieces: bytes) -> sentencepiece.SentencePieceProcessor:
-    return sentencepiece.SentencePieceProcessor(model_proto=pieces)
-
-
 def _piece_names(encoder: sentencepiece.SentencePieceProcessor) -> list[str]:
     return [encoder.id_to_piece(id) for id in range(encoder.get_piece_size())]
 
@@ -135,7 +131,7 @@ def _piece_names(encoder: sentencepiece.SentencePieceProcessor) -> list[str]:
 def token_names(unit: str, pieces: bytes = b"") -> Callable[[str], list[list[str]]]:
     """A function from a text to the names of the tokens of each non-empty line."""
     if unit == "piece":
-        encoder = _piece_encoder(pieces)
+        encoder = sentencepiece.SentencePieceProcessor(model_proto=pieces)
 
         def split(line: str) -> list[str]:
             return [name for name in encoder.encode(line, out_type=str)

@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import functools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -106,27 +107,29 @@ class Summarise(beam.DoFn):
             near = self._clusters(shard, summary)
         except ConfigError as error:  # which names the file
             return str(error)
-
-        def add_documents() -> None:
-            for group in _row_groups(self._job.path("documents", shard)):
-                self._add(summary, group, near)
-
-        parts: dict[str, Callable[[], None]] = {
-            "documents": add_documents,
-            "samples": lambda: self._samples(shard, summary),
-            "dropped": lambda: self._dropped(shard, summary),
-            "dead_letters": lambda: self._dead_letters(shard, summary)}
-        for kind, add in parts.items():
+        for kind, add in (("documents", functools.partial(self._documents, near=near)),
+                          ("samples", self._samples), ("dropped", self._dropped),
+                          ("dead_letters", self._dead_letters)):
             # Lines may be invalid JSON, or lack a field. Not so for documents: there a ValueError
             # may come from the user's tokenizer, which is no damage.
             expected = DAMAGED if kind == "documents" else (*DAMAGED, ValueError, KeyError)
             try:
-                add()
+                add(shard, summary)
             except expected as error:
                 if isinstance(error, ConfigError):  # which names the file
                     return str(error)
                 return damaged(self._job.path(kind, shard), error)
         return summary
+
+    def _documents(self, shard: int, summary: Summary, near: dict[str, dict[str, Any]]) -> None:
+        path = self._job.path("documents", shard)
+        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+            parquet = pyarrow.parquet.ParquetFile(handle)
+            names = parquet.schema_arrow.names
+            if not set(_COLUMNS) <= set(names):
+                raise pa.ArrowInvalid(f"its columns are {', '.join(names)}")
+            for number in range(parquet.num_row_groups):
+                self._add(summary, parquet.read_row_group(number, columns=_COLUMNS), near)
 
     def _add(self, summary: Summary, group: pa.Table, near: dict[str, dict[str, Any]]) -> None:
         """Adds the documents of a row group."""
@@ -134,7 +137,6 @@ class Summarise(beam.DoFn):
         characters = call_function("utf8_length", [texts]).to_pylist()
         sizes = call_function("binary_length", [texts]).to_pylist()
         numbers: dict[tuple[str, str, str], list[float]] = {}
-        transforms: Counter[str] = Counter()
         for i, row in enumerate(group.drop_columns(["text"]).to_pylist()):
             source, language = row["source"], row["language"]
             tokens = 0
@@ -151,7 +153,7 @@ class Summarise(beam.DoFn):
             if BY_LANGUAGE in scores:
                 numbers.setdefault(("language", language, BY_LANGUAGE), []).append(
                     scores[BY_LANGUAGE])
-            transforms.update({name.partition("=")[0] for name in row["transforms"] or ()})
+            summary.transforms.update({name.partition("=")[0] for name in row["transforms"] or ()})
             if row["language_score"] is not None and _chosen(
                     row["id"], self._job.topic_shares.get(language, 0.0)):
                 summary.topic_texts.setdefault(language, []).append(
@@ -165,8 +167,6 @@ class Summarise(beam.DoFn):
             self._progress.add(documents=1)
         for (kind, value, name), values in sorted(numbers.items()):
             summary.add_numbers((kind, value), name, values)
-        for name, count in transforms.items():
-            summary.transforms[name] = summary.transforms.get(name, 0) + count
 
     def _clusters(self, shard: int, summary: Summary) -> dict[str, dict[str, Any]]:
         """Adds the clusters of near copies; returns the largest by the id of the kept document,
@@ -182,15 +182,14 @@ class Summarise(beam.DoFn):
             if len(entry["members"]) < MEMBERS:
                 entry["members"].append(
                     {key: value for key, value in row.items() if key != "cluster"})
-        summary.cluster_sizes = dict(Counter(entry["documents"] for entry in found.values()))
+        summary.cluster_sizes = Counter(entry["documents"] for entry in found.values())
         summary.clusters = largest(found.values())
         return {entry["cluster"]: entry for entry in summary.clusters}
 
     def _samples(self, shard: int, summary: Summary) -> None:
         """Adds texts of dropped documents."""
         for row in _lines(self._job.path("samples", shard)):
-            rows = summary.dropped.setdefault((row["stage"], row["reason"]), [])
-            rows.append(row)
+            summary.dropped.setdefault((row["stage"], row["reason"]), []).append(row)
         for key, rows in summary.dropped.items():
             summary.dropped[key] = first_by_id(rows, DROPPED_SAMPLES)
 
@@ -214,16 +213,6 @@ class Summarise(beam.DoFn):
             summary.dead_letters[key] = first_by_id(rows, DROPPED_SAMPLES)
 
 
-def _row_groups(path: str) -> Iterator[pa.Table]:
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
-        parquet = pyarrow.parquet.ParquetFile(handle)
-        names = parquet.schema_arrow.names
-        if not set(_COLUMNS) <= set(names):
-            raise pa.ArrowInvalid(f"its columns are {', '.join(names)}")
-        for number in range(parquet.num_row_groups):
-            yield parquet.read_row_group(number, columns=_COLUMNS)
-
-
 def _lines(path: str) -> Iterator[dict[str, Any]]:
     for line in files.read_bytes(path).splitlines():
         yield json.loads(line)
@@ -238,26 +227,6 @@ def build(root: beam.Pipeline, job: Job) -> None:
     """Adds the transforms of the report to an empty pipeline."""
     _ = (shard_numbers(root, range(job.shards))
          | "Summarise shard" >> beam.ParDo(Summarise(job)))
-
-
-def summarise(job: Job, pipeline: Callable[[Callable[[beam.Pipeline], None]], None]) -> Summary:
-    """The summary of a corpus.
-
-    Args:
-      job: paths and settings.
-      pipeline: runs a Beam pipeline that its argument fills.
-
-    Raises:
-      ConfigError: a file is damaged; the first is named.
-    """
-    pipeline(lambda root: build(root, job))
-    whole = Summary()
-    for shard in range(job.shards):
-        value = json.loads(files.read_bytes(job.result(shard)))
-        if "damaged" in value:
-            raise ConfigError(value["damaged"])
-        whole.merge(Summary.from_json(value))
-    return whole
 
 
 def make_report(manifest: Mapping[str, Any], corpus: str, scratch: str, progress: str,
@@ -287,19 +256,22 @@ def make_report(manifest: Mapping[str, Any], corpus: str, scratch: str, progress
     shards = sum(entry["file"].startswith("documents/") for entry in manifest["outputs"])
     job = Job(corpus, shards, scratch, sampled_shares(manifest),
               tuple(tokenizer.files) if tokenizer else (), progress)
-    summary = summarise(job, pipeline)
+    pipeline(lambda root: build(root, job))
+    summary = Summary()
+    for shard in range(job.shards):
+        value = json.loads(files.read_bytes(job.result(shard)))
+        if "damaged" in value:
+            raise ConfigError(value["damaged"])
+        summary.merge(Summary.from_json(value))
     _check(manifest, summary, corpus)
     named = None if tokenizer is None else {
         "sha256": tokenizer.sha256, "vocabulary": tokenizer.vocab_size}
-    found = facts.make(manifest, summary, topics_of(summary), _near_copies(corpus), named)
+    path = FileSystems.join(corpus, "clusters", clusters.SUMMARY)
+    near_copies = json.loads(files.read_bytes(path)) if FileSystems.exists(path) else None
+    found = facts.make(manifest, summary, topics_of(summary), near_copies, named)
     found["comparison"] = other and comparison.compare(found, other, compare)
     text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {JSON: text.encode("utf-8"), HTML: page.render(found).encode("utf-8")}
-
-
-def _near_copies(corpus: str) -> dict[str, Any] | None:
-    path = FileSystems.join(corpus, "clusters", clusters.SUMMARY)
-    return json.loads(files.read_bytes(path)) if FileSystems.exists(path) else None
 
 
 def _check(manifest: Mapping[str, Any], summary: Summary, corpus: str) -> None:

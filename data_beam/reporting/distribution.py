@@ -169,7 +169,7 @@ class Distribution:
     def facts(self) -> dict[str, Any]:
         """The numbers for the report; only counts where there are no numbers."""
         if not self.count:
-            return {"count": 0, "not_finite": self.not_finite}
+            return self.short_facts()
         scale, edges, counts = self.histogram()
         return {
             **self.short_facts(),

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,7 +59,7 @@ def make(manifest: Mapping[str, Any], summary: Summary, topics: Mapping[str, Seq
         "libraries": manifest["libraries"],
         "made": manifest.get("made", {"started": None, "seconds": None}),
         "total": {**manifest["total"], "dropped_characters": sum(lost_characters),
-                  "tokens": _sum(summary, "tokens") if tokenizer else None},
+                  "tokens": _tokens(summary) if tokenizer else None},
         "sources": [_source(name, manifest["sources"][name], summary, tokenizer is not None)
                     for name in names],
         "funnel": _funnel(manifest),
@@ -82,11 +83,11 @@ def make(manifest: Mapping[str, Any], summary: Summary, topics: Mapping[str, Seq
     }
 
 
-def _sum(summary: Summary, count: str, **where: str) -> int:
-    """Sum of one of COUNTS over the documents with these values of KEYS."""
-    column = COUNTS.index(count)
+def _tokens(summary: Summary, source: str | None = None) -> int:
+    """Tokens of the documents of a source, or of all."""
+    column = COUNTS.index("tokens")
     return sum(counts[column] for key, counts in summary.documents.items()
-               if all(key[KEYS.index(name)] == value for name, value in where.items()))
+               if source in (None, key[KEYS.index("source")]))
 
 
 def _total(outcomes: Mapping[str, Mapping[str, int]]) -> int:
@@ -102,9 +103,10 @@ def _source(name: str, entry: Mapping[str, Any], summary: Summary, tokens: bool
             "characters", "bytes")},
         "dropped": _total(entry["dropped"]), "dead_letters": _total(entry["dead_letters"]),
         "dropped_characters": _total(entry.get("dropped_characters", {})),
-        "tokens": _sum(summary, "tokens", source=name) if tokens else None,
+        "tokens": _tokens(summary, name) if tokens else None,
         "languages": dict(languages), "splits": entry["splits"],
-        "length": _of(summary, "source", name, LENGTH).short_facts()}
+        "length": summary.numbers.get(("source", name), {}).get(
+            LENGTH, Distribution()).short_facts()}
 
 
 def stage_order(manifest: Mapping[str, Any]) -> list[str]:
@@ -121,11 +123,7 @@ def _funnel(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """By stage: documents that came in, were lost (with reasons) and were left, and characters of
     the dropped texts; None for dead letters and for what was dropped before it had a text."""
     result = []
-    characters: dict[tuple[str, str], int] = {}
-    for entry in manifest["sources"].values():
-        for stage, counted in entry.get("dropped_characters", {}).items():
-            for reason, count in counted.items():
-                characters[stage, reason] = characters.get((stage, reason), 0) + count
+    characters = _by_reason(manifest, "dropped_characters")
     left = manifest["total"]["read"]
     for stage in stage_order(manifest):
         reasons: dict[tuple[str, str], dict[str, int]] = {}
@@ -158,15 +156,19 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
             "scores": scores, "text": row["text"]}
 
 
+def _by_reason(manifest: Mapping[str, Any], kind: str) -> Counter[tuple[str, str]]:
+    """Counts of a kind by stage and reason, summed over the sources."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for entry in manifest["sources"].values():
+        for stage, reasons in entry.get(kind, {}).items():
+            counts.update({(stage, reason): count for reason, count in reasons.items()})
+    return counts
+
+
 def _outcomes(manifest: Mapping[str, Any], kind: str) -> list[tuple[str, str, int]]:
     """Stage, reason and documents of all that were not kept, in the order of the stages."""
-    counts: dict[tuple[str, str], int] = {}
-    for entry in manifest["sources"].values():
-        for stage, reasons in entry[kind].items():
-            for reason, count in reasons.items():
-                counts[stage, reason] = counts.get((stage, reason), 0) + count
     order = stage_order(manifest)
-    return sorted(((stage, reason, count) for (stage, reason), count in counts.items()),
+    return sorted(((*key, count) for key, count in _by_reason(manifest, kind).items()),
                   key=lambda item: (order.index(item[0]), -item[2], item[1]))
 
 
@@ -209,8 +211,15 @@ def _dead_letters(manifest: Mapping[str, Any], summary: Summary) -> list[dict[st
             for stage, reason, count in _outcomes(manifest, "dead_letters")]
 
 
-def _of(summary: Summary, kind: str, value: str, name: str) -> Distribution:
-    return summary.numbers.get((kind, value), {}).get(name, Distribution())
+def _each(summary: Summary, kind: str, values: Sequence[str], name: str
+          ) -> dict[str, Distribution]:
+    """The distributions of a name that have numbers, by source or language."""
+    found = {value: summary.numbers.get((kind, value), {}).get(name) for value in values}
+    return {value: numbers for value, numbers in found.items() if numbers and numbers.count}
+
+
+def _short(found: Mapping[str, Distribution]) -> dict[str, dict[str, Any]]:
+    return {name: numbers.short_facts() for name, numbers in found.items()}
 
 
 def _score_names(summary: Summary) -> list[str]:
@@ -222,17 +231,15 @@ def _score_names(summary: Summary) -> list[str]:
 
 
 def _distribution(summary: Summary, name: str, sources: Sequence[str]) -> dict[str, Any]:
-    return {**summary.distribution("source", name).facts(), "sources": {
-        source: found.short_facts() for source in sources
-        if (found := _of(summary, "source", source, name)).count}}
+    return {**summary.distribution("source", name).facts(),
+            "sources": _short(_each(summary, "source", sources, name))}
 
 
 def _duplicates(manifest: Mapping[str, Any], summary: Summary,
                 near_copies: Mapping[str, Any] | None) -> dict[str, Any]:
-    lost = {"exact duplicate": 0, "near duplicate": 0, "repeated text": 0}
+    lost = Counter({"exact duplicate": 0, "near duplicate": 0, "repeated text": 0})
     for entry in manifest["sources"].values():
-        for reason, count in entry["dropped"].get("dedup", {}).items():
-            lost[reason] = lost.get(reason, 0) + count
+        lost.update(entry["dropped"].get("dedup", {}))
     examined = manifest["stages"]["dedup"]["read"]
     copies = lost["exact duplicate"] + lost["near duplicate"]
     search = {key: value for key, value in (near_copies or {}).items()
@@ -294,10 +301,8 @@ def _perplexity_variance(summary: Summary, sources: Sequence[str]) -> dict[str, 
     languages = sorted(value for kind, value in summary.numbers if kind == "language")
     return {
         "all": whole.short_facts(),
-        "sources": {name: found.short_facts() for name in sources
-                    if (found := _of(summary, "source", name, PERPLEXITY)).count},
-        "languages": {name: found.short_facts() for name in languages
-                      if (found := _of(summary, "language", name, PERPLEXITY)).count}}
+        "sources": _short(_each(summary, "source", sources, PERPLEXITY)),
+        "languages": _short(_each(summary, "language", languages, PERPLEXITY))}
 
 
 def _topics(topics: Mapping[str, Sequence[Topic]], summary: Summary) -> dict[str, Any]:
@@ -318,8 +323,8 @@ def _toxicity(summary: Summary, sources: Sequence[str]) -> dict[str, Any] | None
     if not whole.count:
         return None
     return {"all": facts(whole), "sources": {
-        name: facts(found) for name in sources
-        if (found := _of(summary, "source", name, TOXICITY)).count}}
+        name: facts(found)
+        for name, found in _each(summary, "source", sources, TOXICITY).items()}}
 
 
 def _personal_data(summary: Summary, sources: Sequence[str]) -> list[dict[str, Any]]:
@@ -328,8 +333,7 @@ def _personal_data(summary: Summary, sources: Sequence[str]) -> list[dict[str, A
                     for name in named if name.startswith(PII)})
     rows = []
     for kind in kinds:
-        by_source = {name: found for name in sources
-                     if (found := _of(summary, "source", name, kind)).count}
+        by_source = _each(summary, "source", sources, kind)
         rows.append({
             "type": kind.removeprefix(PII),
             "found": int(sum(found.total for found in by_source.values())),

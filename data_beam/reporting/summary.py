@@ -5,6 +5,7 @@ this is a random choice, and the same for any number of shards. The size of a su
 numbers of sources, licences, languages and reasons, not on the number of documents.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,11 +48,11 @@ class Summary:
     def __init__(self) -> None:
         self.documents: dict[Key, list[int]] = {}
         self.numbers: dict[Key, dict[str, Distribution]] = {}
-        self.transforms: dict[str, int] = {}
+        self.transforms: Counter[str] = Counter()
         self.kept: dict[Key, list[dict[str, Any]]] = {}
         self.dropped: dict[Key, list[dict[str, Any]]] = {}
         self.dead_letters: dict[Key, list[dict[str, Any]]] = {}
-        self.cluster_sizes: dict[int, int] = {}
+        self.cluster_sizes: Counter[int] = Counter()
         self.clusters: list[dict[str, Any]] = []
         self.topic_texts: dict[str, list[tuple[str, str]]] = {}
 
@@ -74,10 +75,8 @@ class Summary:
             for name, distribution in named.items():
                 self.numbers.setdefault(group, {}).setdefault(
                     name, Distribution()).merge(distribution)
-        for name, count in other.transforms.items():
-            self.transforms[name] = self.transforms.get(name, 0) + count
-        for size, count in other.cluster_sizes.items():
-            self.cluster_sizes[size] = self.cluster_sizes.get(size, 0) + count
+        self.transforms.update(other.transforms)
+        self.cluster_sizes.update(other.cluster_sizes)
         for name, most in (("kept", KEPT_SAMPLES), ("dropped", DROPPED_SAMPLES),
                            ("dead_letters", DROPPED_SAMPLES)):
             mine = getattr(self, name)
@@ -96,33 +95,27 @@ class Summary:
         return whole
 
     def to_json(self) -> dict[str, Any]:
-        """The content, for another process; dicts whose keys are tuples become lists of items."""
-        return {
-            "documents": list(self.documents.items()),
-            "numbers": [(group, [(name, distribution.to_json())
-                                 for name, distribution in named.items()])
-                        for group, named in self.numbers.items()],
-            "transforms": self.transforms,
-            "kept": list(self.kept.items()), "dropped": list(self.dropped.items()),
-            "dead_letters": list(self.dead_letters.items()),
-            "cluster_sizes": list(self.cluster_sizes.items()), "clusters": self.clusters,
-            "topic_texts": self.topic_texts}
+        """The content, for another process; dicts become lists of items."""
+        return {**{name: list(value.items()) if isinstance(value, dict) else value
+                   for name, value in vars(self).items()},
+                "numbers": [(group, [(name, distribution.to_json())
+                                     for name, distribution in named.items()])
+                            for group, named in self.numbers.items()]}
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> "Summary":
         """What `to_json` wrote."""
         result = Summary()
-        result.documents = {tuple(key): counts for key, counts in value["documents"]}
+        for name in ("documents", "kept", "dropped", "dead_letters"):
+            setattr(result, name, {tuple(key): content for key, content in value[name]})
         result.numbers = {
             tuple(group): {name: Distribution.from_json(item) for name, item in named}
             for group, named in value["numbers"]}
-        result.transforms = value["transforms"]
-        for name in ("kept", "dropped", "dead_letters"):
-            setattr(result, name, {tuple(key): rows for key, rows in value[name]})
-        result.cluster_sizes = dict(value["cluster_sizes"])
+        result.transforms = Counter(dict(value["transforms"]))
+        result.cluster_sizes = Counter(dict(value["cluster_sizes"]))
         result.clusters = value["clusters"]
         result.topic_texts = {language: [(id, text) for id, text in texts]
-                              for language, texts in value["topic_texts"].items()}
+                              for language, texts in value["topic_texts"]}
         return result
 
 

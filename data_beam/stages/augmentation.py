@@ -9,6 +9,8 @@ import dataclasses
 import hashlib
 import heapq
 import json
+import operator
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -54,9 +56,9 @@ def files_read(recipe: RecipeConfig) -> dict[str, str]:
     hashes = {}
     for name in ("synonyms", "templates"):
         path = getattr(recipe.augment, name)
-        if path and not FileSystems.exists(path):
-            raise ConfigError(f"config.augment.{name}: {path} does not exist")
         if path:
+            if not FileSystems.exists(path):
+                raise ConfigError(f"config.augment.{name}: {path} does not exist")
             hashes[path] = hashlib.sha256(files.read_bytes(path)).hexdigest()
     if recipe.augment.back_translation:
         name = recipe.augment.back_translation
@@ -147,22 +149,19 @@ class ShardAugmenter:
     def sizes(self, shard: int) -> dict[tuple[str, int], int]:
         """Characters of the augmented documents that a shard could add, by source and bucket, and
         of its original training documents, by source."""
-        found: dict[tuple[str, int], int] = {}
-
-        def add(source: str, bucket: int, characters: int) -> None:
-            found[source, bucket] = found.get((source, bucket), 0) + characters
-
+        found: Counter[tuple[str, int]] = Counter()
         for document in documents.read_documents(
                 self._paths.shard_path(self._paths.inputs, "documents", shard)):
             if split(document, self._recipe) == "train":
-                add(document.origin.source, _OWN, len(document.text))
+                source = document.origin.source
+                found[source, _OWN] += len(document.text)
                 for planned in self._augmenter.planned(document):
-                    add(document.origin.source, bucket_of(planned.id),
+                    found[source, bucket_of(planned.id)] += (
                         planned.characters if planned.row is None else
                         self._characters(document.origin, planned.row))
         for row in self._template_rows(shard):
-            add(row["source"], bucket_of(row["id"]),
-                self._characters(_template_origin(row), row))
+            found[row["source"], bucket_of(row["id"])] += self._characters(
+                _template_origin(row), row)
         return found
 
     def rows(self, shard: int, own: Iterable[tuple[Document, dict[str, Any]]],
@@ -209,8 +208,7 @@ def _adds(row: dict[str, Any], original: Document) -> bool:
         or len(row["text"]) <= int(MAX_RATIO * len(original.text)))
 
 
-def _id(row: dict[str, Any]) -> str:
-    return row["id"]
+_id = operator.itemgetter("id")
 
 
 def is_augmented(row: dict[str, Any]) -> bool:
@@ -241,8 +239,8 @@ class _WriteSizes(beam.DoFn):
     def process(self, element: tuple[str, Iterable[tuple[int, int]]]) -> None:
         source, sizes = element
         data = json.dumps({"source": source, "sizes": sorted(sizes)}).encode()
-        files.write_atomically(FileSystems.join(self._folder, f"{source}.json"), self._temporary,
-                               lambda handle: handle.write(data))
+        files.write_atomically(
+            FileSystems.join(self._folder, f"{source}.json"), self._temporary, data)
 
 
 def admitted(context: Context) -> dict[str, frozenset[int]]:

@@ -13,15 +13,16 @@ from maxlm.config.schema import to_plain
 NAME = stage_manifest.NAME
 _COUNTS = {str: int}
 _OUTCOMES = {str: _COUNTS}
+SOURCE = {
+    "domain": str, "licence": str, "files": int, "read": int, "kept": int, "dropped": _OUTCOMES,
+    "dead_letters": _OUTCOMES, "characters": int, "bytes": int, "splits": _COUNTS,
+    "languages": _COUNTS}
 SHAPE = {
     "recipe": dict, "recipe_sha256": str,
     "inputs": {"files": int, "bytes": int, "fingerprint": str},
     "loaded": {str: str},
     "total": _COUNTS,
-    "sources": {str: {
-        "domain": str, "licence": str, "files": int, "read": int, "kept": int, "dropped": _OUTCOMES,
-        "dead_letters": _OUTCOMES, "characters": int, "bytes": int, "splits": _COUNTS,
-        "languages": _COUNTS}},
+    "sources": {str: SOURCE},
     "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
 }
 

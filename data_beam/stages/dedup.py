@@ -175,11 +175,8 @@ def run(context: Context) -> None:
     bound = documents * max((search.keys for search in searches), default=0)
     together = documents <= _SMALL and bound <= settings.max_edges_one_worker
 
-    def exact_alone(start: Any) -> Any:
-        return _write_decisions(find_equal(start, texts), paths, "exact")
-
-    def exact_again(start: Any) -> Any:
-        return _write_decisions(find_equal(start, texts, cleaned=True), paths, "exact_again")
+    def exact(start: Any, step: str, cleaned: bool = False) -> Any:
+        return _write_decisions(find_equal(start, texts, cleaned=cleaned), paths, step)
 
     def apply(start: Any) -> Any:
         decided = find_equal(start, texts) if alone else (
@@ -187,11 +184,12 @@ def run(context: Context) -> None:
         return _report(_with_numbers(start, paths.shards, exact=decided)
                        | "Apply decisions" >> beam.ParDo(ApplyDecisions(texts)), paths)
 
-    before: dict[str, Step] = {} if alone else {"Exact": exact_alone}
+    before: dict[str, Step] = {} if alone else {
+        "Exact": functools.partial(exact, step="exact")}
     for unit in units:
         before[f"Repeated {unit}"] = functools.partial(find_repeated, texts=texts, unit=unit)
     if units:
-        before["Exact again"] = exact_again
+        before["Exact again"] = functools.partial(exact, step="exact_again", cleaned=True)
     rounds: dict[str, int] = {}
     for search in searches:
         before[f"Find {search.name}"] = functools.partial(near_copies.find, search=search)
@@ -252,6 +250,5 @@ def _summary(paths: StagePaths, searches: list[Search], rounds: dict[str, int]) 
     reports = [json.loads(files.read_bytes(entry.path))
                for entry in files.match(paths.reports, "clusters.*.json")]
     report = clusters.write_summary(paths, reports, {s.name: how(s) for s in searches})
-    files.write_atomically(
-        FileSystems.join(paths.reports, "clusters._summary.json"), paths.temporary,
-        lambda handle: handle.write(json.dumps(report).encode("utf-8")))
+    files.write_atomically(FileSystems.join(paths.reports, "clusters._summary.json"),
+                           paths.temporary, json.dumps(report).encode("utf-8"))

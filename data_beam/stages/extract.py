@@ -24,11 +24,10 @@ import pyarrow as pa
 import pyarrow.parquet
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import TaggedOutput
-from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.windowed_value import WindowedValue
+from apache_beam.transforms.window import GlobalWindows
 
 from data_beam.base import files
-from data_beam.base.records import DeadLetter, Document, Dropped, Record
+from data_beam.base.records import Document, Dropped, Record
 from data_beam.base.stage_context import Context, Report, StagePaths, WriteReport, named
 from data_beam.config import RecipeConfig
 from data_beam.extract.document import process
@@ -89,11 +88,9 @@ class ReadAndProcess(beam.DoFn):
             outcome = process(item, self._recipe) if isinstance(item, Record) else item
             if isinstance(outcome, Document):
                 yield outcome
-            elif isinstance(outcome, Dropped):
-                yield TaggedOutput("dropped", outcome)
             else:
-                assert isinstance(outcome, DeadLetter)
-                yield TaggedOutput("dead_letters", outcome)
+                yield TaggedOutput(
+                    "dropped" if isinstance(outcome, Dropped) else "dead_letters", outcome)
         at(file.size)
         self._progress.add(files=1)
         yield TaggedOutput("read", (file.source, (1, count)))
@@ -124,10 +121,8 @@ class StageParts(beam.DoFn):
         if self._size > _PART_CHARACTERS:
             yield from self._flush()
 
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        window = GlobalWindow()
-        for part in self._flush():
-            yield WindowedValue(part, window.max_timestamp(), (window,))
+    def finish_bundle(self) -> Iterator[Any]:
+        return map(GlobalWindows.windowed_value_at_end_of_window, self._flush())
 
     def _flush(self) -> Iterator[tuple[int, str]]:
         for shard, rows in sorted(self._rows.items()):
@@ -149,11 +144,10 @@ class WriteShard(beam.DoFn):
 
     def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
         shard, groups = element
-        tables = [documents.STAGE_SCHEMA.empty_table()]
-        for path in groups["parts"]:
-            tables.append(pyarrow.parquet.read_table(
-                io.BytesIO(files.read_bytes(path)), schema=documents.STAGE_SCHEMA))
-        table = pa.concat_tables(tables).sort_by("id")
+        schema = documents.STAGE_SCHEMA
+        table = pa.concat_tables([schema.empty_table(), *(
+            pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(path)), schema=schema)
+            for path in groups["parts"])]).sort_by("id")
         counts = Counts()
 
         def rows() -> Iterator[dict[str, Any]]:
@@ -165,15 +159,19 @@ class WriteShard(beam.DoFn):
         path = self._paths.shard_path(self._paths.output, "documents", shard)
         files.make_folder(FileSystems.join(self._paths.output, "documents"))
         size, digest, number = documents.write_rows(
-            path, self._paths.temporary, rows(), documents.STAGE_SCHEMA)
+            path, self._paths.temporary, rows(), schema)
         yield {**file_report(self._paths, path, size, digest, number), "sources": counts.by_source}
         for kind in ("dropped", "dead_letters"):
             yield write_rejected(self._paths, kind, shard, groups[kind])
         yield Samples().write(self._paths, shard)
 
 
-def build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None:
-    """Adds the transforms of the stage to an empty pipeline; `paths.inputs` is the listing."""
+def run(context: Context) -> None:
+    """Runs the stage; `paths.inputs` is the listing."""
+    context.pipeline(lambda root: _build(root, context.recipe, context.paths))
+
+
+def _build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None:
     shards = paths.shards
     # Every shard is written, an empty one too: the set of files depends on the recipe alone.
     numbers = (root | "Shard numbers" >> beam.Create(range(shards), reshuffle=False)
@@ -206,11 +204,6 @@ def build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None:
          | "Write reports" >> beam.ParDo(WriteReport(paths.reports)))
 
 
-def run(context: Context) -> None:
-    """Runs the stage."""
-    context.pipeline(lambda root: build(root, context.recipe, context.paths))
-
-
 def check_sources(recipe: RecipeConfig, paths: StagePaths, reports: Iterable[Report]) -> None:
     """Refuses a source of which every record is a dead letter, or an empty file.
 
@@ -233,17 +226,12 @@ def check_sources(recipe: RecipeConfig, paths: StagePaths, reports: Iterable[Rep
         if source.allow_unreadable or not letters[name] or (
                 letters[name] + empty[name] < read[name]):
             continue
-        first = _first_dead_letter(paths, name)
+        lines = (line for shard in range(paths.shards) for line in files.read_bytes(
+            paths.shard_path(paths.output, "dead_letters", shard)).splitlines())
+        first = min((letter for letter in map(json.loads, lines) if letter["source"] == name),
+                    key=lambda letter: (letter["path"], letter["record"] or 0))
         record = "" if first["record"] is None else f", record {first['record']}"
         raise ConfigError(
             f"sources[{index}] {name!r}: none of its {read[name]:,} records can be read, for "
             f"example {first['path']}{record}: {first['reason']} ({first['detail']}); correct its "
             "inputs, or set its allow_unreadable to go on without it")
-
-
-def _first_dead_letter(paths: StagePaths, source: str) -> dict[str, Any]:
-    """The one of a source that comes first by path and record."""
-    letters = (json.loads(line) for shard in range(paths.shards) for line in files.read_bytes(
-        paths.shard_path(paths.output, "dead_letters", shard)).splitlines())
-    return min((letter for letter in letters if letter["source"] == source),
-               key=lambda letter: (letter["path"], letter["record"] or 0))

@@ -79,9 +79,8 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
     _clear(temporary)
     local = files.is_local(output)
     progress_folder = FileSystems.join(temporary, "progress") if local else ""
-    for path in (FileSystems.join(temporary, "reports"), progress_folder):
-        if path:
-            files.make_folder(path)
+    for path in filter(None, (FileSystems.join(temporary, "reports"), progress_folder)):
+        files.make_folder(path)
     number = stage_manifest.STAGES.index(stage)
     workers = beam_options.local_workers(options)
     before = done[stage_manifest.STAGES[number - 1]] if number else None
@@ -96,7 +95,7 @@ def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output:
     sizes = [0] * recipe.shards if before is None else [
         entry["bytes"] for entry in before["outputs"] if entry["file"].startswith("documents/")]
     paths = StagePaths(inputs, earlier, folder(output, stage), temporary, progress_folder,
-                  balanced_order(sizes, workers))
+                       balanced_order(sizes, workers))
     files.make_folder(paths.output)
 
     read = None if before is None else {

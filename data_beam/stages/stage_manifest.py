@@ -213,7 +213,7 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
                 for value, count in counts[key].items():
                     entry[key][value] = entry[key].get(value, 0) + count
     for kind in KINDS:
-        count = sum(1 for entry in written if entry["file"].startswith(f"{kind}/"))
+        count = sum(entry["file"].startswith(f"{kind}/") for entry in written)
         if count != recipe.shards:
             raise ConservationError(f"{count} of {recipe.shards} shards of {kind} were written")
     for name, entry in sources.items():
@@ -247,7 +247,7 @@ def check_files(sources: dict[str, dict[str, Any]], listing: Sequence[File]) -> 
       ConservationError: one was not.
     """
     for name, entry in sources.items():
-        listed = sum(1 for file in listing if file.source == name)
+        listed = sum(file.source == name for file in listing)
         if entry["files"] != listed:
             raise ConservationError(
                 f"source {name!r}: {entry['files']} of {listed} files were read")

@@ -21,8 +21,7 @@ import pyarrow.parquet
 import xxhash
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.windowed_value import WindowedValue
+from apache_beam.transforms.window import GlobalWindows
 
 from data_beam.base import files
 from data_beam.readers.corpus_files import DAMAGED, DocumentFile, damaged
@@ -88,8 +87,7 @@ class RowGroups(beam.DoFn):
             _report_damage(self._job, file.path, error)
             return
         for first in range(0, groups, _ROW_GROUPS):
-            end = min(first + _ROW_GROUPS, groups)
-            yield file.path, first, end
+            yield file.path, first, min(first + _ROW_GROUPS, groups)
 
 
 class Encode(beam.DoFn):
@@ -174,10 +172,8 @@ class Encode(beam.DoFn):
             seen[row[name]] = seen.get(row[name], 0) + 1
         return None
 
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        window = GlobalWindow()
-        for part in self._flush():
-            yield WindowedValue(part, window.max_timestamp(), (window,))
+    def finish_bundle(self) -> Iterator[Any]:
+        return map(GlobalWindows.windowed_value_at_end_of_window, self._flush())
 
     def _flush(self) -> Iterator[tuple[Key, str]]:
         for key, rows in sorted(self._parts.items()):
@@ -200,11 +196,9 @@ class WriteShard(beam.DoFn):
 
     def process(self, element: tuple[Key, dict[str, Iterable[Any]]]) -> None:
         (split, source, number), groups = element
-        tables = [_PART_SCHEMA.empty_table()]
-        for path in groups["parts"]:
-            tables.append(pyarrow.parquet.read_table(
-                io.BytesIO(files.read_bytes(path)), schema=_PART_SCHEMA))
-        table = pa.concat_tables(tables).sort_by([("hash", "ascending"), ("id", "ascending")])
+        table = pa.concat_tables([_PART_SCHEMA.empty_table(), *(
+            pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(path)), schema=_PART_SCHEMA)
+            for path in groups["parts"])]).sort_by([("hash", "ascending"), ("id", "ascending")])
         directory = FileSystems.join(self._job.output, split)
         of = self._job.shards[split, source]
         shard = array_record.write_shard(

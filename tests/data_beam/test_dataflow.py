@@ -10,22 +10,17 @@ import pytest
 
 from data_beam import prepare
 from data_beam.base.stage_context import Context, StagePaths
-from data_beam.config import InputConfig, RecipeConfig, SourceConfig
 from data_beam.reporting import corpus_report
 from data_beam.runners import beam_options
 from data_beam.stages import stage_manifest
 from data_beam.stages.run import RUN
 from maxlm.config.schema import ConfigError
+from tests.data_beam.runs import text_recipe
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = ("--runner=DataflowRunner", "--project=some-project", "--region=europe-west4",
            "--temp_location=gs://bucket/tmp", "--staging_location=gs://bucket/staging",
            f"--setup_file={ROOT / 'setup.py'}", "--job_name=maxlm", "--no_auth", "--dry_run=True")
-
-
-def recipe_of(root: Path) -> RecipeConfig:
-    return RecipeConfig(sources=(SourceConfig("s", "general", "MIT", (
-        InputConfig(str(root), "*.txt", "text"),)),))
 
 
 def test_every_stage_is_a_job_that_dataflow_takes(tmp_path):
@@ -43,7 +38,7 @@ def test_every_stage_is_a_job_that_dataflow_takes(tmp_path):
             submit(lambda root: corpus_report.build(root, corpus_report.Job(
                 "gs://bucket/out", 3, "gs://bucket/out/_temporary/work", {"en": 0.5}, (), "")))
             continue
-        RUN[stage](Context(recipe_of(tmp_path), StagePaths(
+        RUN[stage](Context(text_recipe(tmp_path), StagePaths(
             "gs://bucket/in", ("gs://bucket/in",), "gs://bucket/out", "gs://bucket/out/_temporary",
             "", range(3)), submit))
     assert jobs.keys() == set(stage_manifest.STAGES)
@@ -80,5 +75,5 @@ def test_options_that_the_runner_refuses_are_one_line(tmp_path):
     options = beam_options.pipeline_options(["--runner=DataflowRunner", "--no_auth"])
     with pytest.raises(ConfigError, match=r"^Beam options: .*required option: project") as raised, \
             contextlib.chdir(ROOT):
-        prepare.prepare(recipe_of(tmp_path), str(tmp_path / "out"), options)
+        prepare.prepare(text_recipe(tmp_path), str(tmp_path / "out"), options)
     assert "\n" not in str(raised.value)

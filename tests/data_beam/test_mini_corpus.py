@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,16 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 import sentencepiece
 
-from data_beam import check_splits, prepare, train_tokenizer
+from data_beam import check_splits, train_tokenizer
 from data_beam.config import RecipeConfig
 from data_beam.readers.listing import list_files
-from data_beam.runners import beam_options
 from data_beam.stages import stage_manifest
-from data_beam.stages.run import run_stage
 from maxlm.config.schema import ConfigError, build, to_plain
 from tests.data_beam.job_service import portable_options
 from tests.data_beam.mini_corpus import everything
 from tests.data_beam.mini_corpus.corpus import Label, MiniCorpus, id_of
+from tests.data_beam.runs import TWO_PROCESSES, contents, run, run_in_order
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,9 +39,7 @@ class Made:
     def __init__(self, corpus: MiniCorpus, folder: Path):
         self.corpus, self.folder, self.output = corpus, folder, folder / "out"
         self.recipe = everything.recipe(folder)
-        made = prepare.prepare(self.recipe, str(self.output), beam_options.pipeline_options([]))
-        assert made is not None
-        self.manifest: dict[str, Any] = made
+        self.manifest: dict[str, Any] = run(self.recipe, self.output)
         rows = pq.read_table(self.output / "documents").to_pylist()
         is_made = [any(each.startswith("augment:") for each in row["transforms"]) for row in rows]
         self.documents = [row for row, made in zip(rows, is_made, strict=True) if not made]
@@ -268,29 +264,15 @@ def test_mistakes_in_the_recipe_are_named(made):
             build(RecipeConfig, {**plain, section: {**plain[section], field: value}})
     with pytest.raises(ConfigError, match=r"config\.quality\.model: .*nothing"):
         other = {**plain, "quality": {**plain["quality"], "model": str(made.folder / "nothing")}}
-        prepare.prepare(build(RecipeConfig, other), str(made.folder / "other"),
-                        beam_options.pipeline_options([]))
+        run(build(RecipeConfig, other), made.folder / "other")
     assert not (made.folder / "other" / "manifest.json").exists()
-
-
-def contents(output: Path) -> dict[str, str]:
-    """SHA-256 of every file by relative path."""
-    return {str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(output.rglob("*")) if path.is_file()}
 
 
 @pytest.mark.slow
 def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
     listing = list_files(made.recipe)
     random.Random(3).shuffle(listing)
-    temporary = tmp_path / "out/_temporary"
-    temporary.mkdir(parents=True)
-    done: dict = {}
-    for stage in stage_manifest.STAGES:
-        done[stage] = run_stage(stage, made.recipe, listing, str(tmp_path / "out"), str(temporary),
-                                done, beam_options.pipeline_options([]))
-    shutil.rmtree(temporary)
-    shutil.rmtree(tmp_path / "out/stages", ignore_errors=True)
+    run_in_order(made.recipe, listing, tmp_path / "out")
     expected = contents(made.output)
     del expected["manifest.json"]
     assert contents(tmp_path / "out") == expected
@@ -299,9 +281,7 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
 @pytest.mark.slow
 def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
     monkeypatch.setattr("data_beam.stages.run.SMALL", -1)  # every stage in worker processes
-    prepare.prepare(made.recipe, str(tmp_path / "out"), beam_options.pipeline_options(
-        ["--runner=FnApiRunner", "--direct_running_mode=multi_processing",
-         "--direct_num_workers=2"]))
+    run(made.recipe, tmp_path / "out", *TWO_PROCESSES)
     assert contents(tmp_path / "out") == contents(made.output)
 
 
@@ -309,8 +289,7 @@ def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
 def test_the_portable_protocol_gives_the_same_bytes(made, tmp_path):
     """Beam's own job service, with the workers in processes that it starts."""
     with portable_options() as options:
-        prepare.prepare(made.recipe, str(tmp_path / "out"),
-                        beam_options.pipeline_options(options))
+        run(made.recipe, tmp_path / "out", *options)
     assert contents(tmp_path / "out") == contents(made.output)
 
 

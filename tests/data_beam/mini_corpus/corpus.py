@@ -6,7 +6,7 @@ It is never taken from what the program does.
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,11 @@ class Prose:
         """The next text, one paragraph."""
         return self._joint.join(self.sentences())
 
+    def around(self, text: str, place: int = 1) -> str:
+        """The next text with `text` after so many of its sentences."""
+        sentences = self.sentences()
+        return self._joint.join([*sentences[:place], text, *sentences[place:]])
+
     def long(self, characters: int) -> list[str]:
         """Sentences of the subjects one after the other, none twice, at least so many characters
         in all."""
@@ -121,12 +126,14 @@ class MiniCorpus:
         self.english = Prose(english.TOPICS, " ")
         self.chinese = Prose(chinese.TOPICS, "")
 
-    def file(self, path: str, data: str | bytes, *labels: Label) -> None:
-        """A file that is one document, or none."""
+    def file(self, path: str, data: str | bytes, label: Label | None = None,
+             records: Sequence[Label | None] = ()) -> None:
+        """A file with the label of the whole, and those of its records from the first on."""
         assert path not in self.files, path
         self.files[path] = data.encode() if isinstance(data, str) else data
-        for label in labels:
-            self.label(path, None, label)
+        for record, each in ((None, label), *enumerate(records, 1)):
+            if each:
+                self.label(path, record, each)
 
     def label(self, path: str, record: int | None, label: Label) -> None:
         """The label of one record of a file."""

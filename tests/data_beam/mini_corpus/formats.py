@@ -15,7 +15,8 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 
 from tests.data_beam.extract import pdf_files
 from tests.data_beam.mini_corpus.corpus import MiniCorpus, dead, dropped, kept
-from tests.data_beam.mini_corpus.reading import epub, page, warc_record
+from tests.data_beam.mini_corpus.reading import epub, page
+from tests.data_beam.warc_files import record, response
 
 
 def add(corpus: MiniCorpus) -> None:
@@ -29,22 +30,20 @@ def add(corpus: MiniCorpus) -> None:
 def json_arrays(corpus: MiniCorpus) -> None:
     """A file that is one array."""
     texts = corpus.english.text(), corpus.chinese.text()
-    corpus.file("archive/list.json", json.dumps([texts[0], {"text": texts[1]}, {"body": "x"}, 7]))
-    corpus.label("archive/list.json", 1, kept("en", text=texts[0]))
-    corpus.label("archive/list.json", 2, kept("zh", text=texts[1]))
-    corpus.label("archive/list.json", 3, dead("read", "missing field", traps=(56,)))
-    corpus.label("archive/list.json", 4, dead("read", "missing field"))
+    corpus.file("archive/list.json", json.dumps([texts[0], {"text": texts[1]}, {"body": "x"}, 7]),
+                records=(kept("en", text=texts[0]), kept("zh", text=texts[1]),
+                         dead("read", "missing field", traps=(56,)),
+                         dead("read", "missing field")))
     corpus.file("archive/object.json", '{"text": "no array"}', dead("read", "invalid JSON"))
-    corpus.file("archive/cut.json", '[{"text": "tw')
-    corpus.label("archive/cut.json", 1, dead("read", "invalid JSON", traps=(52,)))
+    corpus.file("archive/cut.json", '[{"text": "tw',
+                records=(dead("read", "invalid JSON", traps=(52,)),))
     texts = corpus.english.text(), corpus.chinese.text()
     good = [json.dumps({"text": text}).encode() for text in texts]
-    corpus.file("archive/damaged.json", b"[%s, \"bad \xff byte\", {no JSON}, %s, \"cu" % (*good,))
-    corpus.label("archive/damaged.json", 1, kept("en", text=texts[0], traps=(52,)))
-    corpus.label("archive/damaged.json", 2, dead("read", "bad encoding", traps=(52,)))
-    corpus.label("archive/damaged.json", 3, dead("read", "invalid JSON", traps=(52,)))
-    corpus.label("archive/damaged.json", 4, kept("zh", text=texts[1], traps=(52,)))
-    corpus.label("archive/damaged.json", 5, dead("read", "invalid JSON", traps=(52,)))
+    no_json = dead("read", "invalid JSON", traps=(52,))
+    corpus.file("archive/damaged.json", b"[%s, \"bad \xff byte\", {no JSON}, %s, \"cu" % (*good,),
+                records=(kept("en", text=texts[0], traps=(52,)),
+                         dead("read", "bad encoding", traps=(52,)), no_json,
+                         kept("zh", text=texts[1], traps=(52,)), no_json))
     corpus.file("archive/none.json", "[]", dropped("read", "empty file", traps=(42,)))
 
 
@@ -60,11 +59,9 @@ def databases(corpus: MiniCorpus) -> None:
             connection.execute("INSERT INTO posts VALUES (4, CAST(x'ff41' AS TEXT))")
         connection.close()
         data = path.read_bytes()
-    corpus.file("archive/posts.sqlite", data)
-    corpus.label("archive/posts.sqlite", 1, kept("en", text=texts[0]))
-    corpus.label("archive/posts.sqlite", 2, kept("zh", text=texts[1]))
-    corpus.label("archive/posts.sqlite", 3, dead("read", "missing field"))
-    corpus.label("archive/posts.sqlite", 4, dead("read", "missing field", traps=(51,)))
+    corpus.file("archive/posts.sqlite", data, records=(
+        kept("en", text=texts[0]), kept("zh", text=texts[1]), dead("read", "missing field"),
+        dead("read", "missing field", traps=(51,))))
     corpus.file("archive/broken.sqlite", data[:100] + b"\xff" * 500,
                 dead("read", "bad database", traps=(52,)))
 
@@ -108,18 +105,17 @@ def more_damage(corpus: MiniCorpus) -> None:
     whole = bytearray(zstandard.ZstdCompressor(write_checksum=True).compress(zh().encode()))
     whole[len(whole) // 2] ^= 0x40
     corpus.file("web/flipped-zstd.txt", bytes(whole), dead("read", "corrupt zstd", traps=(52,)))
-    path, text = "archive/broken.warc", en()
-    corpus.file(path, b"".join([
-        warc_record("https://e.org/1", page(text).encode(), "text/html"),
+    text = en()
+    corpus.file("archive/broken.warc", b"".join([
+        response(page(text).encode(), content_type="text/html"),
         b"no record at all\r\nand more of it\r\n\r\n",
-        warc_record("https://e.org/2", b"", "text/html"),
-        b"WARC/1.0\r\nWARC-Type: response\r\nContent-Type: application/http\r\n"
-        b"Content-Length: 9\r\n\r\nnot http!\r\n\r\n",
-        b"WARC/1.0\r\nWARC-Type: request\r\nContent-Length: 4\r\n\r\nGET \r\n\r\n"]))
-    corpus.label(path, 1, kept("en", text=text))
-    corpus.label(path, 2, dead("read", "invalid WARC", traps=(52,), why="no record begins there"))
-    corpus.label(path, 3, dropped("read", "empty file", traps=(42,), why="a page without a body"))
-    corpus.label(path, 4, dead("read", "invalid HTTP", traps=(52,)))
+        response(b"", content_type="text/html"),
+        record("response", b"not http!", Content_Type="application/http"),
+        record("request", b"GET ")]), records=(
+            kept("en", text=text),
+            dead("read", "invalid WARC", traps=(52,), why="no record begins there"),
+            dropped("read", "empty file", traps=(42,), why="a page without a body"),
+            dead("read", "invalid HTTP", traps=(52,))))
     texts = [en(), zh()]
     handle = io.BytesIO()
     with pyarrow.parquet.ParquetWriter(handle, pa.schema([("text", pa.string())]),
@@ -131,13 +127,12 @@ def more_damage(corpus: MiniCorpus) -> None:
     place = data.index(texts[1].encode()) + 100
     data[place] ^= 0x20
     corpus.file("archive/damaged.parquet", bytes(data), dead(
-        "read", "damaged Parquet", traps=(52,), why="a flipped bit in the second of two groups"))
-    corpus.label("archive/damaged.parquet", 1, kept("en", text=texts[0], traps=(52,)))
+        "read", "damaged Parquet", traps=(52,), why="a flipped bit in the second of two groups"),
+        [kept("en", text=texts[0], traps=(52,))])
     rows = corpus.rows("rows/members.jsonl.gz")
     text = en()
     rows.raw(json.dumps({"text": text, "licence": "MIT", "url": "u"}), None)
     packed = bytearray(gzip.compress(rows.data) + gzip.compress(rows.data))
     packed[-20] ^= 0xff
-    corpus.file("rows/members.jsonl.gz", bytes(packed), dead("read", "corrupt gzip", traps=(52,)))
-    corpus.label("rows/members.jsonl.gz", 1, kept(
-        "en", text=text, traps=(52,), why="nothing of the damaged second member is used"))
+    corpus.file("rows/members.jsonl.gz", bytes(packed), dead("read", "corrupt gzip", traps=(52,)), [
+        kept("en", text=text, traps=(52,), why="nothing of the damaged second member is used")])

@@ -12,6 +12,7 @@ import zstandard
 
 from tests.data_beam.extract import pdf_files
 from tests.data_beam.mini_corpus.corpus import FREE, MiniCorpus, dead, dropped, kept
+from tests.data_beam.warc_files import record, response
 
 LONGEST_RECORD = 300_000
 """Bytes of the largest record that the recipe reads."""
@@ -100,9 +101,8 @@ def compressed(corpus: MiniCorpus) -> None:
         rows.raw(json.dumps({"text": text, "licence": "CC0-1.0", "url": "u"}), None)
     packed = gzip.compress(rows.data, 0)
     corpus.file("rows/cut.jsonl.gz", packed[:-1000],
-                dead("read", "truncated gzip", traps=(52,), why="the file as a whole"))
-    for number, text in enumerate(texts[:3], 1):
-        corpus.label("rows/cut.jsonl.gz", number, kept("en", text=text, traps=(52,)))
+                dead("read", "truncated gzip", traps=(52,), why="the file as a whole"),
+                [kept("en", text=text, traps=(52,)) for text in texts[:3]])
 
 
 def json_lines(corpus: MiniCorpus) -> None:
@@ -250,53 +250,38 @@ def epubs(corpus: MiniCorpus) -> None:
                 dead("extract", "invalid EPUB", traps=(54,)))
 
 
-def warc_record(url: str, body: bytes, content_type: str, status: str = "200 OK",
-                kind: str = "response") -> bytes:
-    http = (f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n\r\n").encode() + body
-    block = http if kind == "response" else body
-    head = (f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nContent-Type: "
-            f"{'application/http; msgtype=response' if kind == 'response' else content_type}\r\n"
-            f"Content-Length: {len(block)}\r\n\r\n").encode()
-    return head + block + b"\r\n\r\n"
-
-
 def archives(corpus: MiniCorpus) -> None:
     """WARC and WET; a corrupt member costs its own record."""
     en, zh = corpus.english.text, corpus.chinese.text
-    path = "archive/pages.warc.gz"
     texts = [en(), zh(), zh(), en(), zh()]
-    broken = bytearray(gzip.compress(warc_record("https://e.org/broken", page(
-        zh()).encode(), "text/html")))
+    broken = bytearray(gzip.compress(response(page(zh()).encode())))
     broken[len(broken) // 2:len(broken) // 2 + 40] = b"\xff" * 40
     records = [
-        (b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 4\r\n\r\ninfo\r\n\r\n", None),
-        (warc_record("https://e.org/a", page(texts[0]).encode(), "text/html"),
+        (record("warcinfo", b"info"), None),
+        (response(page(texts[0]).encode(), "https://e.org/a", content_type="text/html"),
          kept("en", text=texts[0], url="https://e.org/a")),
-        (warc_record("https://e.org/b", page(texts[1]).encode("gbk"), "text/html; charset=gbk"),
+        (response(page(texts[1]).encode("gbk"), content_type="text/html; charset=gbk"),
          kept("zh", text=texts[1], traps=(51,), transforms=("decode:gb18030",),
               why="the header names the encoding")),
-        (warc_record("https://e.org/c", page(texts[2], head='<meta charset="big5">').encode(),
-                     "text/html; charset=utf-8"),
+        (response(page(texts[2], head='<meta charset="big5">').encode()),
          kept("zh", text=texts[2], traps=(51,), why="the header comes before meta")),
-        (warc_record("https://e.org/404", page("Not found").encode(), "text/html", "404 Not Found"),
+        (response(page("Not found").encode(), status="404 Not Found"),
          dropped("read", "http status")),
-        (warc_record("https://e.org/p.png", b"\x89PNG", "image/png"), dropped("read", "not html")),
+        (response(b"\x89PNG", content_type="image/png"), dropped("read", "not html")),
         (None, dead("read", "corrupt gzip", traps=(52,), why="a flipped stretch in one member")),
-        (warc_record("https://e.org/d", page(texts[3]).encode(), "text/html"),
+        (response(page(texts[3]).encode(), content_type="text/html"),
          kept("en", text=texts[3], traps=(52,), why="behind the damage")),
-        (warc_record("https://e.org/e", texts[4].encode(), "text/plain", kind="conversion"),
+        (record("conversion", texts[4].encode(), "https://e.org/e", Content_Type="text/plain"),
          kept("zh", text=texts[4], url="https://e.org/e", why="WET")),
     ]
-    corpus.file(path, b"".join(bytes(broken) if data is None else gzip.compress(data)
-                               for data, _ in records))
-    for number, (_, label) in enumerate(records, 1):
-        if label:
-            corpus.label(path, number, label)
+    corpus.file("archive/pages.warc.gz", b"".join(
+        bytes(broken) if data is None else gzip.compress(data) for data, _ in records),
+        records=[label for _, label in records])
     text = en()
-    plain = warc_record("https://e.org/f", page(text).encode(), "text/html")
+    plain = response(page(text).encode(), content_type="text/html")
     corpus.file("archive/cut.warc", plain + plain[:-300],
-                dead("read", "truncated WARC", traps=(52,), why="the second record breaks off"))
-    corpus.label("archive/cut.warc", 1, kept("en", text=text, traps=(52,)))
+                dead("read", "truncated WARC", traps=(52,), why="the second record breaks off"),
+                [kept("en", text=text, traps=(52,))])
 
 
 def parquet(corpus: MiniCorpus) -> None:
@@ -307,9 +292,7 @@ def parquet(corpus: MiniCorpus) -> None:
               kept("zh", text=texts[4])]
     handle = io.BytesIO()
     pyarrow.parquet.write_table(pa.table({"text": pa.array(texts, pa.string())}), handle)
-    corpus.file("archive/rows.parquet", handle.getvalue())
-    for number, label in enumerate(labels, 1):
-        corpus.label("archive/rows.parquet", number, label)
+    corpus.file("archive/rows.parquet", handle.getvalue(), records=labels)
     corpus.file("archive/cut.parquet", handle.getvalue()[:-40],
                 dead("read", "invalid Parquet", traps=(52,)))
     handle = io.BytesIO()

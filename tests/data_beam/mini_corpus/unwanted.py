@@ -57,57 +57,53 @@ def off_by_one(number: str) -> str:
     return number[:-1] + str((int(number[-1]) + 1) % 10 if number[-1] != "X" else 3)
 
 
+PLACEHOLDERS = {"email": "[EMAIL]", "phone": "[PHONE]", "ssn": "[ID]", "resident_id": "[ID]",
+                "card": "[CARD]", "plate": "[PLATE]", "ip": "[IP]"}
+
+
 def personal_data(corpus: MiniCorpus, rows: Rows) -> None:
     """Found between Han characters too, by form and check digit, and replaced by its kind."""
     assert resident_id("11010519491231002") == "11010519491231002X"  # the standard's own example
     person = resident_id("44010619880214512")
     card, debit = luhn_completed("411111111111111"), luhn_completed("622202120000123456")
-    for text, kind, secret in (
-            ("Write to mary.smith+news@mail.example.com before Friday.", "email=1", "mary.smith"),
-            ("Her address is john_doe [at] example [dot] org, as it says.", "email=1", "john_doe"),
-            ("Call the ward at (212) 555-0187 in the evening.", "phone=1", "555-0187"),
-            ("The number of the desk is +44 20 7946 0958 for all who wait.", "phone=1", "7946"),
-            ("His social security number 219-09-9999 was on the form.", "ssn=1", "219-09"),
-            (f"The card {card[:4]} {card[4:8]} {card[8:12]} {card[12:]} was charged.", "card=1",
-             card[12:]),
-            ("The requests came from 203.0.114.77 until noon on that day.", "ip=1", "203.0.114"),
-            ("The host 2a00:1450:4001:82b::200e answered to every call.", "ip=1", "2a00:1450"),
-    ):
-        before, *after = corpus.english.sentences()
-        placeholder = {"email": "[EMAIL]", "phone": "[PHONE]", "ssn": "[ID]", "card": "[CARD]",
-                       "ip": "[IP]"}[kind.partition("=")[0]]
-        rows.add(" ".join([before, text, *after]), kept(
-            "en", contains=(placeholder,), lacks=(secret,), transforms=(f"privacy:{kind}",),
-            scores=((f"pii/{kind.partition('=')[0]}", 1.0),), traps=(57,), why=text))
-    for text, kind, secret in (
-            ("请把病历发到zhang.wei@hospital.example.cn谢谢。", "email=1", "zhang.wei"),
-            ("联系邮箱ｌｉ＠ｅｘａｍｐｌｅ．ｃｏｍ欢迎来信。", "email=1", "ｌｉ＠"),
-            ("家属的手机是13812345678随时可以联系。", "phone=1", "13812345678"),
-            ("护士站电话010-62345678转分机。", "phone=1", "62345678"),
-            (f"他的身份证号是{person}，已经核对过。", "resident_id=1", person),
-            ("样例号码11010519491231002X来自标准。", "resident_id=1", "19491231002X"),
-            (f"退款请打到卡号{debit}的账户。", "card=1", debit),
-            ("当时停在门口的车是京A12345，没有人在车里。", "plate=1", "A12345"),
-            ("新能源车粤BD12345也停在那里很久了。", "plate=1", "BD12345"),
-            ("日志里的访问来自203.0.114.88这个地址。", "ip=1", "203.0.114"),
-    ):
-        before, *after = corpus.chinese.sentences()
-        placeholder = {"email": "[EMAIL]", "phone": "[PHONE]", "resident_id": "[ID]",
-                       "card": "[CARD]", "plate": "[PLATE]", "ip": "[IP]"}[kind.partition("=")[0]]
-        rows.add("".join([before, text, *after]), kept(
-            "zh", contains=(placeholder,), lacks=(secret,), transforms=(f"privacy:{kind}",),
-            scores=((f"pii/{kind.partition('=')[0]}", 1.0),), traps=(55, 57), why=text))
-    before, *after = corpus.chinese.sentences()
-    rows.add(f"{before}病人{person}，电话13912345678，邮箱a@example.cn，还有13712345678。"
-             + "".join(after), kept(
-                 "zh", contains=("病人[ID]，电话[PHONE]，邮箱[EMAIL]，还有[PHONE]。",),
-                 transforms=("privacy:email=1", "privacy:phone=2", "privacy:resident_id=1"),
-                 traps=(55, 57)))
-    for prose, joint, text in (
-            (corpus.english, " ", "Her passport number is E12345678, issued in May."),
-            (corpus.chinese, "", "他的护照号码是E87654321，明年到期。")):
-        before, *after = prose.sentences()
-        rows.add(joint.join([before, text, *after]),
+    english = (
+        ("Write to mary.smith+news@mail.example.com before Friday.", "email", "mary.smith"),
+        ("Her address is john_doe [at] example [dot] org, as it says.", "email", "john_doe"),
+        ("Call the ward at (212) 555-0187 in the evening.", "phone", "555-0187"),
+        ("The number of the desk is +44 20 7946 0958 for all who wait.", "phone", "7946"),
+        ("His social security number 219-09-9999 was on the form.", "ssn", "219-09"),
+        (f"The card {card[:4]} {card[4:8]} {card[8:12]} {card[12:]} was charged.", "card",
+         card[12:]),
+        ("The requests came from 203.0.114.77 until noon on that day.", "ip", "203.0.114"),
+        ("The host 2a00:1450:4001:82b::200e answered to every call.", "ip", "2a00:1450"),
+    )
+    chinese = (
+        ("请把病历发到zhang.wei@hospital.example.cn谢谢。", "email", "zhang.wei"),
+        ("联系邮箱ｌｉ＠ｅｘａｍｐｌｅ．ｃｏｍ欢迎来信。", "email", "ｌｉ＠"),
+        ("家属的手机是13812345678随时可以联系。", "phone", "13812345678"),
+        ("护士站电话010-62345678转分机。", "phone", "62345678"),
+        (f"他的身份证号是{person}，已经核对过。", "resident_id", person),
+        ("样例号码11010519491231002X来自标准。", "resident_id", "19491231002X"),
+        (f"退款请打到卡号{debit}的账户。", "card", debit),
+        ("当时停在门口的车是京A12345，没有人在车里。", "plate", "A12345"),
+        ("新能源车粤BD12345也停在那里很久了。", "plate", "BD12345"),
+        ("日志里的访问来自203.0.114.88这个地址。", "ip", "203.0.114"),
+    )
+    for language, prose, traps, texts in (("en", corpus.english, (57,), english),
+                                          ("zh", corpus.chinese, (55, 57), chinese)):
+        for text, kind, secret in texts:
+            rows.add(prose.around(text), kept(
+                language, contains=(PLACEHOLDERS[kind],), lacks=(secret,),
+                transforms=(f"privacy:{kind}=1",), scores=((f"pii/{kind}", 1.0),), traps=traps,
+                why=text))
+    text = f"病人{person}，电话13912345678，邮箱a@example.cn，还有13712345678。"
+    rows.add(corpus.chinese.around(text), kept(
+        "zh", contains=("病人[ID]，电话[PHONE]，邮箱[EMAIL]，还有[PHONE]。",),
+        transforms=("privacy:email=1", "privacy:phone=2", "privacy:resident_id=1"),
+        traps=(55, 57)))
+    for prose, text in ((corpus.english, "Her passport number is E12345678, issued in May."),
+                        (corpus.chinese, "他的护照号码是E87654321，明年到期。")):
+        rows.add(prose.around(text),
                  dropped("privacy", "personal data", traps=(55,), why="passports drop a document"))
 
 
@@ -124,8 +120,7 @@ def no_personal_data(corpus: MiniCorpus, rows: Rows) -> None:
             "Address the @mention to no one, and a@b is no address.",
             "The servers 192.168.1.10 and 127.0.0.1 lead to nobody.",
             "The number 000-12-3456 was never issued to anybody."):
-        before, *after = corpus.english.sentences()
-        whole = " ".join([before, text, *after])
+        whole = corpus.english.around(text)
         rows.add(whole, kept("en", text=whole, untouched=True, traps=(55,), why=text))
     for text in (
             "详见本规范第8.1.2.4节和表10.2.3.1的说明。",
@@ -134,8 +129,7 @@ def no_personal_data(corpus: MiniCorpus, rows: Rows) -> None:
             "客服热线4008001234全天开通，欢迎拨打。",
             "身份证号440106198813451234里没有这样的月份。",
             "订单编号20230501123045678已经发货了。"):
-        before, *after = corpus.chinese.sentences()
-        whole = "".join([before, text, *after])
+        whole = corpus.chinese.around(text)
         rows.add(whole, kept("zh", text=whole, untouched=True, traps=(55,), why=text))
 
 
@@ -161,9 +155,8 @@ def contamination(corpus: MiniCorpus) -> None:
     fate = ("decontaminate", "evaluation overlap")
     heart, sheep, scurvy, chest, invention = (question for question, _ in QUESTIONS[:5])
     with corpus.rows("rows/contamination.jsonl") as rows:
-        def inside(text: str, label, prose=corpus.english, joint: str = " ") -> None:
-            sentences = prose.sentences()
-            rows.add(joint.join([*sentences[:3], text, *sentences[3:]]), label)
+        def inside(text: str, label, prose=corpus.english) -> None:
+            rows.add(prose.around(text, 3), label)
 
         inside(heart, dropped(*fate, why="as it is"))
         inside(sheep.upper().replace(";", " --").replace("?", "."), dropped(*fate, why="capitals"))
@@ -177,14 +170,14 @@ def contamination(corpus: MiniCorpus) -> None:
         inside("Too short? Yes.", kept("en", why="an item with too few words is not searched for"))
         inside("The left ventricle and the right ventricle differ in strength.", kept(
             "en", why="single choices are too short to count"))
-        inside(chest, dropped(*fate, traps=(45,)), corpus.chinese, "")
+        inside(chest, dropped(*fate, traps=(45,)), corpus.chinese)
         inside(invention.replace("，", "").replace("？", "。"), dropped(*fate, traps=(45,)),
-               corpus.chinese, "")
+               corpus.chinese)
         inside("有一道题问" + chest[6:28] + "等等。", dropped(*fate, traps=(45,)),
-               corpus.chinese, "")
+               corpus.chinese)
         inside("有一道题写的是" + chest[6:20] + "等等。", kept(
-            "zh", traps=(45,), why="13 characters"), corpus.chinese, "")
-        inside("他得了急性心肌梗死，住进了医院。", kept("zh", traps=(45,)), corpus.chinese, "")
+            "zh", traps=(45,), why="13 characters"), corpus.chinese)
+        inside("他得了急性心肌梗死，住进了医院。", kept("zh", traps=(45,)), corpus.chinese)
 
 
 def nonsense(corpus: MiniCorpus) -> None:

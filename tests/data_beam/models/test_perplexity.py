@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from data_beam import train_perplexity, train_tokenizer
 from data_beam.base.records import Document, Dropped, Origin
-from data_beam.config import PerplexityConfig, PerplexityModelConfig, RecipeConfig, SourceConfig
-from data_beam.config.sources import InputConfig
+from data_beam.config import PerplexityConfig, PerplexityModelConfig
 from data_beam.filters.chain import make_filters
 from data_beam.models.perplexity import PerplexityFilter, PerplexityModel
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.file_limits import file_size_limit
 from tests.data_beam.models.documents import document
 from tests.data_beam.real_text import chinese, degraded, english
+from tests.data_beam.runs import text_recipe
 from tests.document_corpora import document as row
 from tests.document_corpora import write_corpus
 
@@ -145,33 +145,32 @@ def test_languages_without_a_model_are_kept_or_dropped(models):
 TEXTS = st.text(st.characters(codec=None) | st.sampled_from("天地 \n\tab"))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[])
-@given(TEXTS, st.sampled_from(["zh", "en", "und", ""]))
-def test_every_text_gets_an_outcome(models, text, language):
-    if not hasattr(test_every_text_gets_an_outcome, "rule"):
-        test_every_text_gets_an_outcome.filter = perplexity_filter(models)
-    # Not `document`: lone surrogates cannot be encoded as UTF-8 for a checksum.
-    given = Document(Origin("s", "p"), text, "general", "MIT", "", language, 0.9, "", "", ())
-    assert isinstance(test_every_text_gets_an_outcome.filter(given), Document | Dropped)
+def test_every_text_gets_an_outcome(models):
+    judge = perplexity_filter(models)
+
+    @settings(max_examples=80, deadline=None)
+    @given(TEXTS, st.sampled_from(["zh", "en", "und", ""]))
+    def check(text, language):
+        # Not `document`: lone surrogates cannot be encoded as UTF-8 for a checksum.
+        given = Document(Origin("s", "p"), text, "general", "MIT", "", language, 0.9, "", "", ())
+        assert isinstance(judge(given), Document | Dropped)
+
+    check()
 
 
 def test_a_recipe_enables_the_filter_and_checks_the_models(models, tmp_path):
-    def filters(**fields):
-        return make_filters(RecipeConfig(
-            sources=(SourceConfig("a", "general", "MIT", (InputConfig("r", "*", "text"),)),),
-            **fields))
+    def names(*entries):
+        return [each.name for each in make_filters(text_recipe(
+            tmp_path, perplexity=PerplexityConfig(tuple(
+                PerplexityModelConfig(language, str(model)) for language, model in entries))))]
 
-    def perplexity(language, model):
-        return PerplexityConfig((PerplexityModelConfig(language, str(model)),))
-
-    assert "perplexity" not in [each.name for each in filters()]
-    assert "perplexity" in [
-        each.name for each in filters(perplexity=perplexity("zh", models / "zh"))]
-    field = r"config\.perplexity\.models\[0\]\."
-    with pytest.raises(ConfigError, match=field + "model: .* does not exist"):
-        filters(perplexity=perplexity("zh", tmp_path / "none"))
-    with pytest.raises(ConfigError, match=field + "language: 'en', but .* is a model of 'zh'"):
-        filters(perplexity=perplexity("en", models / "zh"))
+    assert "perplexity" not in names()
+    assert "perplexity" in names(("zh", models / "zh"))
+    for language, model, message in (
+            ("zh", tmp_path / "none", "model: .* does not exist"),
+            ("en", models / "zh", "language: 'en', but .* is a model of 'zh'")):
+        with pytest.raises(ConfigError, match=rf"config\.perplexity\.models\[0\]\.{message}"):
+            names((language, model))
 
 
 def test_invalid_settings_raise():

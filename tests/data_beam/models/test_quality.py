@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from data_beam import train_quality
 from data_beam.base.records import Document, Dropped
-from data_beam.config import QualityConfig, RecipeConfig, SourceConfig
-from data_beam.config.sources import InputConfig
+from data_beam.config import QualityConfig
 from data_beam.filters.chain import make_filters
 from data_beam.models.classifier import OrdinalModel, QualityFilter, TextClassifier
 from data_beam.models.classifier_training import agreement, kappa, train
@@ -25,6 +24,7 @@ from data_beam.models.hashed_ngrams import HashedNgrams
 from maxlm.config.schema import ConfigError
 from tests.data_beam.models.documents import document
 from tests.data_beam.real_text import chinese, degraded, english
+from tests.data_beam.runs import text_recipe
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "quality" / "logistic.json").read_text(
     encoding="utf-8"))
@@ -274,9 +274,7 @@ def test_damaged_files_raise(tmp_path, content, message):
 
 def test_a_recipe_enables_the_filter_and_checks_the_model(model, tmp_path):
     def filters(**fields):
-        return make_filters(RecipeConfig(
-            sources=(SourceConfig("a", "general", "MIT", (InputConfig("r", "*", "text"),)),),
-            quality=QualityConfig(**fields)))
+        return make_filters(text_recipe(tmp_path, quality=QualityConfig(**fields)))
 
     assert "quality" not in [each.name for each in filters()]
     assert "quality" in [each.name for each in filters(model=str(model))]

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from data_beam import train_quality
 from data_beam.base.records import Document, Dropped, Origin
-from data_beam.config import KeywordListConfig, RecipeConfig, SafetyConfig, SourceConfig
-from data_beam.config.sources import InputConfig
+from data_beam.config import KeywordListConfig, RecipeConfig, SafetyConfig
 from data_beam.filters.chain import loaded_files, make_filters
 from data_beam.models.classifier import TextClassifier
 from data_beam.models.keywords import DEFAULT_EN, DEFAULT_ZH, Keywords, read_list
@@ -18,6 +17,7 @@ from data_beam.models.safety import SafetyFilter
 from maxlm.config.schema import ConfigError, build
 from tests.data_beam.models.documents import document
 from tests.data_beam.real_text import chinese, degraded, english
+from tests.data_beam.runs import text_recipe
 
 DEFAULT = Keywords([*DEFAULT_ZH, *DEFAULT_EN])
 
@@ -215,9 +215,7 @@ def test_toxicity_is_the_maximum_of_classifier_and_keywords(model):
 
 
 def recipe(**fields) -> RecipeConfig:
-    return RecipeConfig(
-        sources=(SourceConfig("a", "general", "MIT", (InputConfig("r", "*", "text"),)),),
-        safety=SafetyConfig(**fields))
+    return text_recipe(Path("r"), safety=SafetyConfig(**fields))
 
 
 def test_a_recipe_enables_the_filter_and_checks_the_model(model, tmp_path):

@@ -205,6 +205,7 @@ def _manifest(rows: list[dict[str, Any]], dropped: list, dead: list, outputs: li
             "short_line_width": 30, "rules": ["c4", "gopher_repetition"]}},
         "recipe_sha256": "0" * 64, "libraries": {"numpy": "2.0"},
         "inputs": {"files": total["files"], "bytes": 4 * 10**6, "fingerprint": ""},
+        "loaded": {},
         "total": total, "sources": sources, "outputs": outputs,
         "made": {"started": "2026-01-02T03:04:05Z", "seconds": 67.8},
         "stages": {"dedup": {"read": len(rows) + copies, "kept": len(rows)}}}

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data_beam import prepare, report, tokenize, train_tokenizer
-from data_beam.config import InputConfig, RecipeConfig, SourceConfig
+from data_beam import report, tokenize, train_tokenizer
+from data_beam.config import RecipeConfig
 from data_beam.readers import corpus_files
 from data_beam.reporting import corpus_report, page
 from data_beam.reporting.facts import limit_of
@@ -29,6 +29,7 @@ from data_beam.reporting.summary import Summary
 from data_beam.runners import beam_options
 from maxlm.config.schema import ConfigError
 from tests.data_beam.reporting import report_corpus
+from tests.data_beam.runs import TWO_PROCESSES, contents, run, text_recipe
 
 
 @pytest.fixture(scope="module")
@@ -469,8 +470,7 @@ def test_numbers_do_not_depend_on_shards_or_workers(facts, tokenizer, tmp_path):
             assert a == b, at
 
     report_corpus.write(tmp_path / "corpus", shards=7)
-    for name, options in (("one", ()), ("two", (
-            "--direct_running_mode=multi_processing", "--direct_num_workers=2"))):
+    for name, options in (("one", ()), ("two", TWO_PROCESSES)):
         report.main([f"--corpus={tmp_path / 'corpus'}", f"--tokenizer={tokenizer}",
                      f"--output={tmp_path / name}", *options])
     for file in ("report.html", "report.json"):
@@ -515,9 +515,8 @@ def prepared(tmp_path) -> tuple[RecipeConfig, Path]:
     raw.mkdir()
     for i in range(6):
         (raw / f"{i}.txt").write_text(f"Document {i} is long enough to be kept by the rules. " * 3)
-    recipe = RecipeConfig(shards=2, sources=(SourceConfig("s", "general", "CC0-1.0", (
-        InputConfig(str(raw), "*.txt", "text"),)),))
-    prepare.prepare(recipe, str(tmp_path / "out"), beam_options.pipeline_options([]))
+    recipe = text_recipe(raw, shards=2)
+    run(recipe, tmp_path / "out")
     return recipe, tmp_path / "out"
 
 
@@ -532,11 +531,10 @@ def test_prepare_writes_it_and_the_command_makes_it_again(prepared, tokenizer, c
     assert json.loads((out / "report.json").read_text())["total"]["tokens"] > 0
     # The corpus is still whole and the manifest knows its new files.
     manifest = json.loads((out / "manifest.json").read_text())
-    on_disk = {str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
-               for path in out.rglob("*") if path.is_file() and path.name != "manifest.json"}
-    assert on_disk == {entry["file"]: entry["sha256"] for entry in manifest["outputs"]}
+    assert {entry["file"]: entry["sha256"] for entry in manifest["outputs"]} == {
+        name: digest for name, digest in contents(out).items() if name != "manifest.json"}
     capsys.readouterr()
-    prepare.prepare(recipe, str(out), beam_options.pipeline_options([]))
+    run(recipe, out)
     assert "nothing to do" in capsys.readouterr().out
     assert report.main([f"--corpus={out}"]) == 0
     assert (out / "manifest.json").read_bytes() == before
@@ -546,7 +544,7 @@ def test_the_page_says_when_and_how_long(prepared, monkeypatch):
     recipe, out = prepared
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    prepare.prepare(recipe, str(out.parent / "dated"), beam_options.pipeline_options([]))
+    run(recipe, out.parent / "dated")
     now, then = (json.loads((folder / "manifest.json").read_text())
                  for folder in (out.parent / "dated", out))
     assert then["made"] == {"started": "1970-01-01T00:00:00Z", "seconds": None}
@@ -634,14 +632,12 @@ def test_what_a_stopped_run_left_is_removed(prepared):
 def test_a_stage_before_is_not_done_again_when_the_report_is_missing(prepared, capsys):
     recipe, out = prepared
     again = out.parent / "again"
-    options = beam_options.pipeline_options([])
-    stages = ("extract", "filter", "dedup", "finish")
-    assert prepare.prepare(recipe, str(again), options, stages) is None
+    assert run(recipe, again, stages=("extract", "filter", "dedup", "finish")) is None
     assert not (again / "report.html").exists() and not (again / "manifest.json").exists()
     before = {path: path.stat().st_mtime_ns for path in again.rglob("documents*.parquet")}
     (again / "report.html").write_text("half of i")  # a run that was stopped in the last stage
     capsys.readouterr()
-    prepare.prepare(recipe, str(again), options)
+    run(recipe, again)
     assert capsys.readouterr().out.count("done before") == 4
     assert {path: path.stat().st_mtime_ns for path in before if "stages" not in path.parts} == {
         path: time for path, time in before.items() if "stages" not in path.parts}
@@ -711,9 +707,7 @@ def test_a_closed_file_is_not_called_damaged():
 def test_an_empty_corpus_has_a_report(tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.txt").write_text("short")
-    recipe = RecipeConfig(shards=1, sources=(SourceConfig("s", "general", "CC0-1.0", (
-        InputConfig(str(tmp_path / "raw"), "*.txt", "text"),)),))
-    prepare.prepare(recipe, str(tmp_path / "out"), beam_options.pipeline_options([]))
+    run(text_recipe(tmp_path / "raw"), tmp_path / "out")
     reader = read(tmp_path / "out")
     assert "Nothing of source s was kept." in "".join(reader.text["li"])
 

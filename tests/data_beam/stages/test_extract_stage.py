@@ -8,17 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from data_beam import prepare
 from data_beam.base.records import Origin
 from data_beam.config import InputConfig, RecipeConfig, SourceConfig
-from data_beam.runners import beam_options
 from maxlm.config.schema import ConfigError
+from tests.data_beam.runs import run
 from tests.data_beam.warc_files import members, response
 
 TEXT = "A sentence about the history of tea, long enough to be kept by every filter, number {}."
 
 
-def run(folder: Path, *inputs: tuple[str, str], allow_unreadable: bool = False) -> dict:
+def make(folder: Path, *inputs: tuple[str, str], allow_unreadable: bool = False) -> dict:
     """A corpus of the files in `raw`: source `good`, which is read, and `other` with the inputs."""
     (folder / "good").mkdir(exist_ok=True)
     (folder / "good/a.txt").write_text(TEXT.format(0))
@@ -28,7 +27,7 @@ def run(folder: Path, *inputs: tuple[str, str], allow_unreadable: bool = False) 
             InputConfig(str(folder / "raw"), pattern, format, url_field="link" if format in (
                 "jsonl", "json", "parquet") else "")
             for pattern, format in inputs), allow_unreadable=allow_unreadable)))
-    return prepare.prepare(recipe, str(folder / "out"), beam_options.pipeline_options([]))
+    return run(recipe, folder / "out")
 
 
 def write(folder: Path, name: str, rows: list) -> None:
@@ -48,9 +47,9 @@ def test_a_source_of_which_nothing_can_be_read_stops_the_run(tmp_path, format):
     (tmp_path / "raw" / f"b.{format}").write_bytes(b"")
     words = rf"'other': none of its .* a\.{format}.*'text' is not there; found: 'id', 'body'"
     with pytest.raises(ConfigError, match=words):
-        run(tmp_path, ("*", format))
+        make(tmp_path, ("*", format))
     assert not (tmp_path / "out/manifest.json").exists()
-    manifest = run(tmp_path, ("*", format), allow_unreadable=True)
+    manifest = make(tmp_path, ("*", format), allow_unreadable=True)
     assert manifest["sources"]["other"]["kept"] == 0 and manifest["sources"]["good"]["kept"] == 1
 
 
@@ -61,17 +60,17 @@ def test_files_of_another_format_stop_the_run_too(tmp_path, name, content, forma
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / name).write_bytes(content)
     with pytest.raises(ConfigError, match=r"'other': none of its . records can be read"):
-        run(tmp_path, ("*", format))
+        make(tmp_path, ("*", format))
 
 
 def test_a_source_goes_on_where_something_can_be_read(tmp_path):
     """One record is enough, and so is a page that is dropped."""
     write(tmp_path, "a.jsonl", [{"body": 1}, {"text": TEXT.format(1)}])
-    assert run(tmp_path, ("*", "jsonl"))["sources"]["other"]["kept"] == 1
+    assert make(tmp_path, ("*", "jsonl"))["sources"]["other"]["kept"] == 1
     archive = tmp_path / "second"
     (archive / "raw").mkdir(parents=True)
     (archive / "raw/a.warc").write_bytes(response(b"gone", status="404 Gone") + b"garbage")
-    assert run(archive, ("*", "warc"))["sources"]["other"]["kept"] == 0
+    assert make(archive, ("*", "warc"))["sources"]["other"]["kept"] == 0
 
 
 def test_a_document_says_which_file_record_and_address_it_comes_from(tmp_path):
@@ -83,7 +82,7 @@ def test_a_document_says_which_file_record_and_address_it_comes_from(tmp_path):
     write(tmp_path, "rows.json", [{"text": TEXT.format(13)}])
     (tmp_path / "raw/one.warc").write_bytes(b"".join(pages[:2]))
     (tmp_path / "raw/two.warc.gz").write_bytes(members(pages[2:]))
-    run(tmp_path, ("*.jsonl", "jsonl"), ("*.parquet", "parquet"), ("*.json", "json"),
+    make(tmp_path, ("*.jsonl", "jsonl"), ("*.parquet", "parquet"), ("*.json", "json"),
         ("*.warc*", "warc"))
     found = pq.read_table(tmp_path / "out/documents").to_pylist()
     assert {row["text"]: (row["path"], row["record"], row["url"], row["offset"])

@@ -44,11 +44,11 @@ from data_beam.readers.listing import list_files
 from data_beam.reporting import corpus_report
 from data_beam.runners import beam_options
 from data_beam.stages import dedup, extract, shard_stages, stage_manifest, start
-from data_beam.stages.run import run_stage
 from maxlm.config.schema import ConfigError, build
 from maxlm.data import corpus
 from tests.data_beam.file_limits import file_size_limit
 from tests.data_beam.job_service import portable_options
+from tests.data_beam.runs import TWO_PROCESSES, contents, run, run_in_order, text_recipe
 
 TEA = "茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们日常的饮料。" * 2
 PROSE = "A sentence about the history of tea, long enough to be kept by every rule, number {}."
@@ -106,16 +106,6 @@ def make_recipe(root: Path, shards: int = 3) -> RecipeConfig:
         ),
         filters=FilterConfig(min_characters=30), split=SplitConfig(validation=0.1, test=0.1),
         limits=LimitConfig(max_record_bytes=2**20), shards=shards)
-
-
-def contents(output: Path) -> dict[str, str]:
-    """SHA-256 of every file by relative path."""
-    return {str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(output.rglob("*")) if path.is_file()}
-
-
-def run(recipe: RecipeConfig, output: Path, *options: str) -> dict:
-    return prepare.prepare(recipe, str(output), beam_options.pipeline_options(options))
 
 
 @pytest.fixture(scope="module")
@@ -222,6 +212,9 @@ def test_what_fails_on_a_record_makes_it_a_dead_letter(made):
     assert "UnicodeEncodeError" in outcome.detail
 
 
+TEXT = Document(Origin("s", "p"), "text", "d", "l", "", "", None, "", "", ())
+
+
 class Raises(Filter):
     """A filter that raises an exception."""
 
@@ -237,20 +230,17 @@ class Raises(Filter):
 
 @pytest.mark.parametrize("error", [KeyError("a user's function"), SystemExit("a user's function")])
 def test_a_filter_that_fails_or_exits_makes_a_dead_letter(error):
-    document = Document(Origin("s", "p"), "text", "d", "l", "", "", None, "", "", ())
-    (_, outcome), = judge(document, [Raises(error), Raises(error)])
+    (_, outcome), = judge(TEXT, [Raises(error), Raises(error)])
     assert isinstance(outcome, DeadLetter)
-    assert (outcome.origin, outcome.stage, outcome.reason) == (
-        document.origin, "privacy", "failed")
+    assert (outcome.origin, outcome.stage, outcome.reason) == (TEXT.origin, "privacy", "failed")
     assert type(error).__name__ in outcome.detail and "a user's function" in outcome.detail
 
 
 @pytest.mark.parametrize("error", [
     OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), KeyboardInterrupt()])
 def test_a_full_disk_or_ctrl_c_in_a_filter_stops_the_job(error):
-    document = Document(Origin("s", "p"), "text", "d", "l", "", "", None, "", "", ())
     with pytest.raises(type(error)):
-        list(judge(document, [Raises(error)]))
+        list(judge(TEXT, [Raises(error)]))
 
 
 def test_shards_are_sorted_and_the_manifest_knows_them(made):
@@ -270,15 +260,7 @@ def test_shards_are_sorted_and_the_manifest_knows_them(made):
 
 def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
     recipe, output, _ = made
-    listing = list_files(recipe)[::-1]
-    temporary = tmp_path / "out" / "_temporary"
-    temporary.mkdir(parents=True)
-    done: dict = {}
-    for stage in stage_manifest.STAGES:
-        done[stage] = run_stage(stage, recipe, listing, str(tmp_path / "out"), str(temporary), done,
-                                beam_options.pipeline_options([]))
-    shutil.rmtree(temporary)
-    shutil.rmtree(tmp_path / "out/stages", ignore_errors=True)
+    run_in_order(recipe, list_files(recipe)[::-1], tmp_path / "out")
     expected = contents(output)
     del expected["manifest.json"]
     assert contents(tmp_path / "out") == expected
@@ -287,14 +269,11 @@ def test_another_order_of_files_gives_the_same_bytes(made, tmp_path):
 def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
     monkeypatch.setattr("data_beam.stages.run.SMALL", -1)  # every stage in worker processes
     recipe, output, _ = made
-    run(recipe, tmp_path / "out", "--runner=FnApiRunner",
-        "--direct_running_mode=multi_processing", "--direct_num_workers=2")
+    run(recipe, tmp_path / "out", *TWO_PROCESSES)
     assert contents(tmp_path / "out") == contents(output)
 
 
-@pytest.mark.parametrize("options", [
-    (), ("--runner=FnApiRunner", "--direct_running_mode=multi_processing",
-         "--direct_num_workers=2")])
+@pytest.mark.parametrize("options", [(), TWO_PROCESSES], ids=["one process", "two processes"])
 def test_a_file_name_that_is_not_utf_8_is_read_and_recorded_with_its_bytes_escaped(
         tmp_path, options):
     folder = os.fsencode(tmp_path / "raw")
@@ -325,8 +304,7 @@ def test_a_file_name_that_is_not_utf_8_is_read_and_recorded_with_its_bytes_escap
 def test_small_stages_start_no_processes(made, tmp_path):
     """Some seconds each; the stages before are read in parallel as asked."""
     recipe, output, _ = made
-    two = beam_options.pipeline_options(
-        ["--direct_running_mode=multi_processing", "--direct_num_workers=2"])
+    two = beam_options.pipeline_options(TWO_PROCESSES[1:])
     alone = beam_options.in_this_process(two).get_all_options()
     assert (alone["direct_running_mode"], alone["direct_num_workers"]) == ("in_memory", 1)
     assert alone["runner"] == "FnApiRunner"
@@ -350,8 +328,7 @@ def test_another_recipe_or_other_files_on_an_old_output_are_refused(made, tmp_pa
         run(make_recipe(Path(recipe.sources[0].inputs[0].root), shards=2), output)
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.txt").write_text(PROSE)
-    small = RecipeConfig(shards=1, sources=(SourceConfig("s", "d", "CC0-1.0", (
-        InputConfig(str(tmp_path / "raw"), "*", "text"),)),))
+    small = text_recipe(tmp_path / "raw")
     run(small, tmp_path / "out")
     (tmp_path / "raw/b.txt").write_text(PROSE)
     with pytest.raises(ConfigError, match=r"other files \(now 2 of .* bytes, then 1 of"):
@@ -359,29 +336,27 @@ def test_another_recipe_or_other_files_on_an_old_output_are_refused(made, tmp_pa
 
 
 def test_a_corpus_is_replaced_on_request_from_valid_stages(made, tmp_path, capsys):
-    recipe, _, _ = made
-    options = beam_options.pipeline_options([])
-    out = str(tmp_path / "out")
-    prepare.prepare(recipe, out, options, keep_stages=True)
+    recipe, out = made[0], tmp_path / "out"
+    run(recipe, out, keep_stages=True)
     other = dataclasses.replace(recipe, filters=FilterConfig(min_characters=90))
     with pytest.raises(ConfigError, match=r"it differs in filters.*or add --replace"):
-        prepare.prepare(other, out, options)
+        run(other, out)
 
-    note = tmp_path / "out/documents/notes.txt"
+    note = out / "documents/notes.txt"
     note.write_text("precious")
-    before = contents(tmp_path / "out")
+    before = contents(out)
     with pytest.raises(ConfigError, match=r"other files too \(documents/notes.txt\)"):
-        prepare.prepare(other, out, options, replace=True)
-    assert contents(tmp_path / "out") == before
+        run(other, out, replace=True)
+    assert contents(out) == before
     note.unlink()
 
     capsys.readouterr()
-    replaced = prepare.prepare(other, out, options, replace=True)
+    replaced = run(other, out, replace=True)
     assert "extract: done before" in (shown := capsys.readouterr().out)
     assert "filter: done before" not in shown
     assert replaced == run(other, tmp_path / "fresh")
-    assert contents(tmp_path / "out") == contents(tmp_path / "fresh")
-    assert prepare.prepare(other, out, options, replace=True) == replaced  # nothing to do
+    assert contents(out) == contents(tmp_path / "fresh")
+    assert run(other, out, replace=True) == replaced  # nothing to do
 
 
 def test_another_evaluation_file_on_an_old_output_is_refused(tmp_path):
@@ -389,11 +364,8 @@ def test_another_evaluation_file_on_an_old_output_is_refused(tmp_path):
     (tmp_path / "raw/a.txt").write_text(PROSE)
     (tmp_path / "quiz.txt").write_text("Which of the two rivers is the longer one, and which the "
                                        "wider, and who measured both of them?")
-    recipe = RecipeConfig(
-        shards=1, sources=(SourceConfig("s", "d", "CC0-1.0", (
-            InputConfig(str(tmp_path / "raw"), "*", "text"),)),),
-        decontaminate=DecontaminateConfig((
-            EvaluationSetConfig("quiz", str(tmp_path), "quiz.txt", "text"),)))
+    recipe = text_recipe(tmp_path / "raw", decontaminate=DecontaminateConfig((
+        EvaluationSetConfig("quiz", str(tmp_path), "quiz.txt", "text"),)))
     made = run(recipe, tmp_path / "out")
     assert run(recipe, tmp_path / "out") == made
     with open(tmp_path / "quiz.txt", "a") as handle:
@@ -455,18 +427,17 @@ def test_another_version_of_what_decides_on_a_text_is_another_stage(library, mad
 def test_complete_stages_are_reused(made, tmp_path, capsys):
     recipe, output, _ = made
     out = tmp_path / "out"
-    options = beam_options.pipeline_options([])
     with pytest.raises(ConfigError, match="--stages: filter needs extract, which is not done"):
-        prepare.prepare(recipe, str(out), options, ("filter",))
+        run(recipe, out, stages=("filter",))
     assert not out.exists()
-    assert prepare.prepare(recipe, str(out), options, ("extract", "filter")) is None
+    assert run(recipe, out, stages=("extract", "filter")) is None
     assert not (out / "manifest.json").exists()
     before = {path: path.stat().st_mtime_ns for path in (out / "stages").rglob("*.parquet")}
     capsys.readouterr()
 
     # Another threshold: what comes before the rules is kept, the rules judge again.
     other = dataclasses.replace(recipe, filters=FilterConfig(min_characters=31))
-    assert prepare.prepare(other, str(out), options, ("filter",)) is None
+    assert run(other, out, stages=("filter",)) is None
     shown = capsys.readouterr()
     assert "extract: done before" in shown.out and "filter: done before" not in shown.out
     for path, time_ns in before.items():
@@ -476,11 +447,11 @@ def test_complete_stages_are_reused(made, tmp_path, capsys):
     path = next((out / "stages/filter/dropped").iterdir())
     size = path.stat().st_size
     path.write_bytes(path.read_bytes()[:-1])
-    prepare.prepare(recipe, str(out), options, ("filter",))
+    run(recipe, out, stages=("filter",))
     assert f"filter: done again, as {path} has {size - 1:,} bytes of {size:,}\n" in \
         capsys.readouterr().out
     path.unlink()
-    prepare.prepare(recipe, str(out), options, keep_stages=True)
+    run(recipe, out, keep_stages=True)
     shown = capsys.readouterr()
     assert "extract: done before" in shown.out and "filter: done before" not in shown.out
     assert f"filter: done again, as {path} is missing\n" in shown.out
@@ -502,12 +473,12 @@ def flip(path: Path) -> None:
     (("extract/dead_letters", "filter/samples"), "extract"), (("extract/documents",), "")])
 def test_stages_with_altered_bytes_run_again(damaged, again, made, tmp_path, capsys):
     recipe, output, _ = made
-    out, options = tmp_path / "out", beam_options.pipeline_options([])
-    prepare.prepare(recipe, str(out), options, ("extract", "filter"))
+    out = tmp_path / "out"
+    run(recipe, out, stages=("extract", "filter"))
     for name in damaged:
         flip(max((out / "stages" / name).iterdir(), key=lambda path: path.stat().st_size))
     capsys.readouterr()
-    prepare.prepare(recipe, str(out), options)
+    run(recipe, out)
     shown = capsys.readouterr().out
     assert ("checksum" in shown) == bool(again)  # nobody reads the documents before the filters
     assert not again or f"{again}: done again, as {out}/stages/{damaged[0]}/" in shown
@@ -520,13 +491,13 @@ def test_stages_with_altered_bytes_run_again(damaged, again, made, tmp_path, cap
 
 def test_what_a_damaged_later_stage_was_made_from_is_checked_too(made, tmp_path, capsys):
     recipe, output, _ = made
-    out, options = tmp_path / "out", beam_options.pipeline_options([])
-    prepare.prepare(recipe, str(out), options, stage_manifest.STAGES[:4])
+    out = tmp_path / "out"
+    run(recipe, out, stages=stage_manifest.STAGES[:4])
     for name in ("dropped", "stages/dedup/documents", "stages/filter/documents"):
         flip(max((out / name).iterdir(), key=lambda path: path.stat().st_size))
     with pytest.raises(ConfigError, match="--stages: finish needs filter, which is not done"):
-        prepare.prepare(recipe, str(out), options, ("finish", "report"))
-    prepare.prepare(recipe, str(out), options)
+        run(recipe, out, stages=("finish", "report"))
+    run(recipe, out)
     shown = capsys.readouterr().out
     assert all(f"{stage}: done again, as " in shown for stage in ("finish", "dedup", "filter"))
     assert "extract: done before" in shown and "filter: done before" not in shown
@@ -608,9 +579,6 @@ def test_a_killed_run_leaves_no_complete_corpus_and_can_be_run_again(tmp_path):
     fresh = command(arguments[0], f"--output={tmp_path / 'fresh'}")
     assert fresh.returncode == 0
     assert contents(output) == contents(tmp_path / "fresh")
-
-
-TWO_PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
 
 
 @pytest.mark.parametrize("options", [(), TWO_PROCESSES], ids=["one process", "two processes"])

@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from data_beam import prepare
-from data_beam.config import FilterConfig, InputConfig, RecipeConfig, SourceConfig
-from data_beam.runners import beam_options
+from data_beam.config import FilterConfig, RecipeConfig
 from data_beam.stages import stage_manifest, start
 from maxlm.config.schema import ConfigError
+from tests.data_beam.runs import run, text_recipe
 
 
 def recipe_of(root: Path) -> RecipeConfig:
-    return RecipeConfig(shards=1, sources=(
-        SourceConfig("s", "d", "CC0-1.0", (InputConfig(str(root / "raw"), "**", "text"),)),))
+    return text_recipe(root / "raw", "**")
 
 
 def tree(root: Path) -> dict[str, str]:
@@ -35,11 +33,10 @@ def refuse_both(root: Path, recipe: RecipeConfig, output: Path, stages=stage_man
     """What both say."""
     before = tree(root)
     said = []
-    for run in (lambda: prepare.prepare(recipe, str(output), beam_options.pipeline_options([]),
-                                        stages, replace=replace),
-                lambda: start.show(recipe, str(output), stages, replace)):
+    for attempt in (lambda: run(recipe, output, stages=stages, replace=replace),
+                    lambda: start.show(recipe, str(output), stages, replace)):
         with pytest.raises(ConfigError) as caught:
-            run()
+            attempt()
         said.append(str(caught.value))
     assert said[0] == said[1] and tree(root) == before
     return said[0]
@@ -77,7 +74,7 @@ def test_an_output_that_an_input_would_read(root):
 
 def test_the_corpus_of_another_recipe(root, capsys):
     recipe, output = recipe_of(root), root / "out"
-    prepare.prepare(recipe, str(output), beam_options.pipeline_options([]))
+    run(recipe, output)
     start.show(recipe, str(output))
     assert "already, complete and of this recipe: nothing to do" in capsys.readouterr().out
     other = dataclasses.replace(recipe, filters=FilterConfig(min_characters=30))

@@ -2,7 +2,6 @@ import hashlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,8 @@ from maxlm.config import ConfigError
 from maxlm.data.corpus import TokenCorpus, decode_record
 from maxlm.data.tokenizer import Tokenizer
 from tests.data_beam.file_limits import file_size_limit
+from tests.data_beam.job_service import portable_options
+from tests.data_beam.runs import TWO_PROCESSES, contents, sentencepiece_model
 from tests.document_corpora import document, write_corpus
 from tests.token_corpora import tiny_tokenizer
 
@@ -45,9 +46,17 @@ def flags(inputs, output, *more):
             "--shard_bytes=1000", *more]
 
 
-def digests(output):
-    return {str(path.relative_to(output)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(output.rglob("*")) if path.is_file()}
+def run(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "data_beam.tokenize", *arguments],
+                          capture_output=True, text=True, **options)
+
+
+def one_error(*arguments, **options) -> str:
+    """The only line beside those of the progress."""
+    result = run(*arguments, **options)
+    assert result.returncode == 2
+    line, = (line for line in result.stderr.splitlines() if not line.startswith("tokenize "))
+    return line
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +146,7 @@ def test_what_a_killed_run_left_is_made_again(inputs, tokens, tmp_path):
     with pytest.raises(ConfigError, match="no finished split"):
         TokenCorpus.open(output, "train")
     tokenize.main(flags(inputs, output))
-    assert digests(output) == digests(tokens)
+    assert contents(output) == contents(tokens)
 
 
 @pytest.mark.parametrize("name, damage, message", [
@@ -157,11 +166,11 @@ def test_an_output_that_lost_a_file_is_incomplete(
     output = tmp_path / "t"
     shutil.copytree(tokens, output)
     damage(output / name)
-    before = digests(output)
+    before = contents(output)
     with pytest.raises(ConfigError, match=message) as caught:
         tokenize.main(flags(inputs, output))
     assert str(caught.value).startswith("--output: ") and str(output / name) in str(caught.value)
-    assert digests(output) == before
+    assert contents(output) == before
 
 
 @pytest.mark.parametrize("place", [0, 0.5, None])
@@ -179,73 +188,31 @@ def test_a_damaged_document_file_is_one_line(inputs, tmp_path, place):
         start = column.dictionary_page_offset + int(place * column.total_compressed_size)
         content[start:start + 64] = b"\xff" * 64
     path.write_bytes(content)
-    result = subprocess.run(
-        [sys.executable, "-m", "data_beam.tokenize", *flags((folder, inputs[1]), tmp_path / "t")],
-        capture_output=True, text=True)
-    assert result.returncode == 2
-    errors = [line for line in result.stderr.splitlines() if not line.startswith("tokenize ")]
-    assert len(errors) == 1, result.stderr
-    assert errors[0].startswith(f"error: --corpus: {path} is damaged or not a Parquet file (")
+    error = one_error(*flags((folder, inputs[1]), tmp_path / "t"))
+    assert error.startswith(f"error: --corpus: {path} is damaged or not a Parquet file (")
     with pytest.raises(ConfigError, match=re.escape(f"--corpus: {path} is damaged")):
         list(read_rows(str(path), ["id", "text"]))
 
 
 def test_a_full_disk_is_one_line(inputs, tmp_path):
-    result = subprocess.run(
-        [sys.executable, "-m", "data_beam.tokenize", *flags(inputs, tmp_path / "t")],
-        capture_output=True, text=True, preexec_fn=file_size_limit(20_000))
-    assert result.returncode == 2
-    errors = [line for line in result.stderr.splitlines() if not line.startswith("tokenize ")]
-    assert len(errors) == 1, result.stderr
-    assert errors[0].startswith("error: --output: cannot write to ")
-    assert "file too large" in errors[0]
+    error = one_error(*flags(inputs, tmp_path / "t"), preexec_fn=file_size_limit(20_000))
+    assert error.startswith("error: --output: cannot write to ") and "file too large" in error
 
 
 def test_two_workers_give_the_same_bytes(inputs, tokens, tmp_path):
-    output = tmp_path / "t"
-    subprocess.run(
-        [sys.executable, "-m", "data_beam.tokenize", *flags(inputs, output), "--runner=FnApiRunner",
-         "--direct_running_mode=multi_processing", "--direct_num_workers=2"], check=True)
-    assert digests(output) == digests(tokens)
+    run(*flags(inputs, tmp_path / "t"), *TWO_PROCESSES, check=True)
+    assert contents(tmp_path / "t") == contents(tokens)
 
 
 def test_portable_runner_gives_the_same_bytes(inputs, tokens, tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = probe.getsockname()[1]
-    service = subprocess.Popen(
-        [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main",
-         f"--port={port}"], cwd=tmp_path)
-    try:
-        deadline = time.monotonic() + 120
-        while True:
-            with socket.socket() as probe:
-                if probe.connect_ex(("localhost", port)) == 0:
-                    break
-            assert service.poll() is None and time.monotonic() < deadline
-            time.sleep(0.2)
-        output = tmp_path / "t"
-        subprocess.run(
-            [sys.executable, "-m", "data_beam.tokenize", *flags(inputs, output),
-             "--runner=PortableRunner", f"--job_endpoint=localhost:{port}",
-             "--environment_type=LOOPBACK"], check=True)
-    finally:
-        service.terminate()
-        service.wait()
-    assert digests(output) == digests(tokens)
+    with portable_options() as options:
+        run(*flags(inputs, tmp_path / "t"), *options, check=True)
+    assert contents(tmp_path / "t") == contents(tokens)
 
 
 def test_a_text_that_decodes_to_another_is_named(inputs, tmp_path):
-    import io
-
-    import sentencepiece
-
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["only ascii words"] * 10), model_writer=model, vocab_size=30,
-        model_type="bpe", pad_id=0, bos_id=1, eos_id=2, unk_id=3, hard_vocab_limit=False,
-        minloglevel=2)
-    (tmp_path / "lossy.model").write_bytes(model.getvalue())
+    (tmp_path / "lossy.model").write_bytes(sentencepiece_model(
+        ["only ascii words"] * 10, vocab_size=30, model_type="bpe", hard_vocab_limit=False))
     corpus = write_corpus(tmp_path / "c", [document(7, "文字"), document(8, "only ascii words")])
     with pytest.raises(ConfigError, match=f"1 documents cannot .*{document(7, '')['id']} of a: "
                                           "decoding its tokens gives another text"):
@@ -274,21 +241,14 @@ def test_ids_that_are_no_ids_are_named(inputs, tmp_path):
 
 
 def test_mistakes_are_one_line(inputs, tmp_path):
-    def error(*arguments):
-        result = subprocess.run(
-            [sys.executable, "-m", "data_beam.tokenize", *arguments], capture_output=True,
-            text=True, env={**os.environ, "PYTHONWARNINGS": "ignore"})
-        assert result.returncode == 2, result.stderr
-        lines = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-        assert len(lines) == 1 and "Traceback" not in result.stderr
-        return lines[0]
-
     output = tmp_path / "t"
-    assert "does not exist" in error(*flags((tmp_path / "none", inputs[1]), output))
-    assert "--tokenizer: no file" in error(*flags((inputs[0], tmp_path / "no.model"), output))
-    assert "unknown option --runer; did you mean '--runner'?" in error(
-        *flags(inputs, output, "--runer=FnApiRunner"))
-    assert "unknown option --bad; see --help" in error(*flags(inputs, output, "--bad=1"))
-    for value in ("0", "nan", "inf", "-inf"):
-        with pytest.raises(ConfigError, match="--shard_bytes: must be a number of at least 1"):
-            tokenize.main([*flags(inputs, output), f"--shard_bytes={value}"])
+    assert "does not exist" in one_error(*flags((tmp_path / "none", inputs[1]), output))
+    size = "--shard_bytes: must be a number of at least 1"
+    for arguments, message in (
+            (flags((inputs[0], tmp_path / "no.model"), output), "--tokenizer: no file"),
+            (flags(inputs, output, "--runer=FnApiRunner"), "--runer; did you mean '--runner'?"),
+            (flags(inputs, output, "--bad=1"), "unknown option --bad; see --help"),
+            *((flags(inputs, output, f"--shard_bytes={value}"), size)
+              for value in ("0", "nan", "inf", "-inf"))):
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            tokenize.main(arguments)

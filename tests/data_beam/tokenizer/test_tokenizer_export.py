@@ -1,6 +1,5 @@
 """tokenizer.json of SentencePiece models, against SentencePiece itself and transformers."""
 
-import io
 import random
 
 import pytest
@@ -14,6 +13,7 @@ from maxlm.data.corpus import TokenCorpus
 from maxlm.data.sentencepiece_model import exact_unigram, parse
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
 from maxlm.data.tokenizer_export import CHECKED_TEXTS, to_huggingface
+from tests.data_beam.runs import sentencepiece_model
 from tests.document_corpora import document, write_corpus
 from tests.token_corpora import tiny_tokenizer
 
@@ -33,16 +33,12 @@ def some_texts(count: int, longest: int, seed: int) -> list[str]:
                                         "unigram without bytes"])
 def model(request) -> bytes:
     kind, _, without = request.param.partition(" ")
-    written = io.BytesIO()
     lines = [line for text in some_texts(600, 60, 0) for line in text.split("\n")]
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines), model_writer=written, model_type=kind,
-        vocab_size=(700 if kind == "bpe" else 480) - 255 * bool(without),
-        byte_fallback=not without, normalization_rule_name="identity", add_dummy_prefix=False,
-        remove_extra_whitespaces=False, allow_whitespace_only_pieces=True, split_digits=True,
-        character_coverage=0.999, user_defined_symbols=SYMBOLS, pad_id=0, bos_id=1, eos_id=2,
-        unk_id=3, minloglevel=2)
-    return written.getvalue() if kind == "bpe" else exact_unigram(written.getvalue())
+    written = sentencepiece_model(
+        lines, model_type=kind, vocab_size=(700 if kind == "bpe" else 480) - 255 * bool(without),
+        byte_fallback=not without, allow_whitespace_only_pieces=True, split_digits=True,
+        character_coverage=0.999, user_defined_symbols=SYMBOLS)
+    return written if kind == "bpe" else exact_unigram(written)
 
 
 def test_ids_are_those_of_sentencepiece(model):
@@ -140,17 +136,12 @@ def test_an_export_that_would_give_other_ids_is_not_written(tmp_path, monkeypatc
 
 
 def test_models_without_a_counterpart_are_refused(tmp_path):
-    def made(**arguments):
-        written = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(["to be or not"] * 9), model_writer=written, minloglevel=2,
-            vocab_size=20, hard_vocab_limit=False, **arguments)
-        return SentencePieceTokenizer(written.getvalue())
-
-    with pytest.raises(ConfigError, match="normalises texts"):
-        to_huggingface(made(model_type="bpe"))
-    with pytest.raises(ConfigError, match="of kind 'word' has no counterpart"):
-        to_huggingface(made(model_type="word"))
+    for kind, message in (("bpe", "normalises texts"),
+                          ("word", "of kind 'word' has no counterpart")):
+        model = sentencepiece_model(["to be or not"] * 9, vocab_size=20, hard_vocab_limit=False,
+                                    model_type=kind, normalization_rule_name="nmt_nfkc")
+        with pytest.raises(ConfigError, match=message):
+            to_huggingface(SentencePieceTokenizer(model))
     hf = tmp_path / "hf"
     (tmp_path / "tokenizer.model").write_bytes(tiny_tokenizer())
     export_tokenizer.main([f"--tokenizer={tmp_path}", f"--output={hf}"])

@@ -1,8 +1,6 @@
-import io
 import json
 
 import pytest
-import sentencepiece
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
@@ -11,21 +9,18 @@ from maxlm.config import ConfigError
 from maxlm.data.sentencepiece_model import Kind, Piece, exact_unigram, parse, with_pieces
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
 from maxlm.data.tokenizer_export import to_huggingface
+from tests.data_beam.runs import sentencepiece_model
 from tests.token_corpora import tiny_tokenizer
 
 TERMS = ["急性心肌梗死", "word7 文字", "[MED]", "梗死", "myocardial infarction"]
 OLD_TEXTS = ["word1 文字一", "  two  spaces\n\n\ttab", "心肌 梗", "[MED", "🙂\u2581", "<s>"]
 
 
-def unigram(symbols) -> bytes:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([f"word{i} 文字{chr(0x4E00 + i)} 好的 人们" for i in range(40)] * 5),
-        model_writer=model, model_type="unigram", vocab_size=318, pad_id=0, bos_id=1, eos_id=2,
-        unk_id=3, byte_fallback=True, normalization_rule_name="identity", add_dummy_prefix=False,
-        remove_extra_whitespaces=False, user_defined_symbols=symbols, character_coverage=0.99,
-        minloglevel=2)
-    return model.getvalue()
+def unigram() -> bytes:
+    return sentencepiece_model(
+        [f"word{i} 文字{chr(0x4E00 + i)} 好的 人们" for i in range(40)] * 5, model_type="unigram",
+        vocab_size=318, byte_fallback=True, user_defined_symbols=["\n", "[X]"],
+        character_coverage=0.99)
 
 
 MEDICAL = ["急性心肌梗死", "急性心肌梗死后", "患者", "atrial flutter", "flutter"]
@@ -45,14 +40,10 @@ def medical(kind: str, folder) -> None:
         files = {"tokenizer.json": built.to_str().encode(),
                  "tokenizer_config.json": json.dumps(special).encode()}
     else:
-        model = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(texts), model_writer=model, minloglevel=2,
-            model_type=kind.split()[0], vocab_size=400, hard_vocab_limit=False, pad_id=0, bos_id=1,
-            eos_id=2, unk_id=3, byte_fallback=True, normalization_rule_name="identity",
-            add_dummy_prefix=False, remove_extra_whitespaces=False, split_by_whitespace=False,
+        whole = sentencepiece_model(
+            texts, model_type=kind.split()[0], vocab_size=400, hard_vocab_limit=False,
+            byte_fallback=True, split_by_whitespace=False,
             user_defined_symbols=["[X]"] if kind == "unigram with symbols" else [])
-        whole = model.getvalue()
         if kind.startswith("unigram") and kind != "unigram with symbols":
             whole = exact_unigram(whole)
         tokenizer = SentencePieceTokenizer(whole)
@@ -80,8 +71,8 @@ def byte_level() -> bytes:
 
 MODELS = {
     "bpe": ("tokenizer.model", tiny_tokenizer),
-    "unigram": ("tokenizer.model", lambda: exact_unigram(unigram(["\n", "[X]"]))),
-    "unigram with symbols": ("tokenizer.model", lambda: unigram(["\n", "[X]"])),
+    "unigram": ("tokenizer.model", lambda: exact_unigram(unigram())),
+    "unigram with symbols": ("tokenizer.model", unigram),
     "byte level": ("tokenizer.json", byte_level),
 }
 
@@ -169,15 +160,9 @@ def test_the_longer_model_is_exported_with_its_ids(folder, tmp_path):
 
 
 def test_a_model_of_words_is_refused(tmp_path):
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["to be or not"] * 9), model_writer=model, minloglevel=2,
-        vocab_size=20, hard_vocab_limit=False, model_type="word")
-    (tmp_path / "tokenizer.model").write_bytes(model.getvalue())
-    (tmp_path / "terms.txt").write_text("急性\n")
-    with pytest.raises(ConfigError, match="of kind 'word' cannot be extended"):
-        extend_tokenizer.main([f"--tokenizer={tmp_path}", f"--add={tmp_path / 'terms.txt'}",
-                               f"--output={tmp_path / 'out'}"])
+    (tmp_path / "tokenizer.model").write_bytes(sentencepiece_model(
+        ["to be or not"] * 9, vocab_size=20, hard_vocab_limit=False, model_type="word"))
+    assert "of kind 'word' cannot be extended" in refused(tmp_path, "急性")
 
 
 @pytest.fixture(params=["bpe", "unigram", "unigram with symbols", "bpe json", "unigram json",
@@ -293,12 +278,10 @@ def test_what_cannot_be_one_piece_ends_the_command(tmp_path):
 def test_names_of_other_ids_are_refused(tmp_path):
     medical("byte level json", tmp_path)
     assert refused(tmp_path, "é").startswith("--add: 'é' is how the tokenizer spells an id")
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(MEDICAL * 9), model_writer=model, minloglevel=2, vocab_size=60,
-        model_type="bpe", hard_vocab_limit=False, control_symbols=["<sep>"])
     (tmp_path / "tokenizer.json").unlink()
-    (tmp_path / "tokenizer.model").write_bytes(model.getvalue())
+    (tmp_path / "tokenizer.model").write_bytes(sentencepiece_model(
+        MEDICAL * 9, vocab_size=60, model_type="bpe", hard_vocab_limit=False,
+        control_symbols=["<sep>"]))
     assert refused(tmp_path, "<sep>").startswith("--add: '<sep>' is how the tokenizer spells")
 
 
