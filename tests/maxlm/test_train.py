@@ -468,7 +468,8 @@ def test_no_space_while_saving(workdir):
 def test_no_space_on_a_small_disk(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk],
+    # Room for a checkpoint and a half.
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=10m", "tmpfs", disk],
                              capture_output=True, check=False)
     if mounted.returncode:
         pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.decode()}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_beam.config import FilterConfig, RecipeConfig
+from data_beam.config import FilterConfig, InputConfig, RecipeConfig, SourceConfig
 from data_beam.stages import stage_manifest, start
 from maxlm.config.schema import ConfigError
 from tests.data_beam.runs import run, text_recipe
