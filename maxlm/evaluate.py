@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(rest)
 
     run = open_run(arguments.workdir, arguments.step, overrides)
-    placement = BatchPlacement(run.mesh, run.config.data.batch_size)
+    placement = BatchPlacement(run.mesh, run.how.rules, run.config.data.batch_size)
     try:
         plan = evaluation_plan(run.config, run.tokenizer.sha256)
     except ConfigError as error:

@@ -17,8 +17,7 @@ import numpy as np
 
 from maxlm.config import ConfigError, Parser, run_command, split_overrides
 from maxlm.models.sampling import Sampling, continue_prompts
-from maxlm.parallel.mesh import batch_shards
-from maxlm.precision.policy import compute_dtype
+from maxlm.parallel.rules import parts
 from maxlm.training.faults import naming_no_memory
 from maxlm.training.runs import Run, open_run
 
@@ -31,9 +30,9 @@ def refuse_what_does_not_fit(run: Run, prompts: int, tokens: int) -> None:
       ConfigError: the cache alone is larger than the memory.
     """
     model, devices = run.config.model, run.mesh.devices.flat
-    rows = max(prompts, batch_shards(run.mesh))
+    rows = max(prompts, parts("batch", run.how.rules, run.mesh))
     size = (2 * model.num_layers * rows * tokens * model.num_kv_heads * model.head_dim
-            * compute_dtype(run.config.precision).itemsize)
+            * run.how.dtype.itemsize)
     if devices[0].platform == "cpu":
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     else:
@@ -98,7 +97,7 @@ def main(argv: Sequence[str]) -> int:
           naming_no_memory("ask for fewer tokens (--max_tokens) or fewer prompts at once")):
         for new in continue_prompts(run.params, prompts, arguments.max_tokens, allowed,
                                     tokenizer.eos_id, sampling, run.config.model,
-                                    run.config.precision):
+                                    run.how):
             for i, token in enumerate(new):
                 if token is not None:
                     added[i].append(token)

@@ -40,6 +40,7 @@ from maxlm.models import counts
 from maxlm.parallel import processes
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import make_mesh
+from maxlm.parallel.rules import logical_rules
 from maxlm.telemetry.console import Progress, duration, log
 from maxlm.telemetry.metrics import MetricsFile
 from maxlm.training import step as steps
@@ -113,7 +114,8 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
 
     # -- mesh and data -----------------------------------------------------------------------
     mesh = make_mesh(config.parallel)
-    placement = BatchPlacement(mesh, config.data.batch_size, config.run.accumulation_steps)
+    placement = BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size,
+                               config.run.accumulation_steps)
     stack.enter_context(naming_no_memory(refuse_too_large(config, mesh)))
     plan = Plan.build(config.data, config.run.seed, steps=config.run.steps)
     if plan.vocab_size > config.model.vocab_size:

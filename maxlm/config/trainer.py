@@ -31,8 +31,31 @@ MODEL_COMPUTATION = frozenset({"attention", "remat", "scan_layers", "loss_chunk"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class BlockConfig:
+    """One kind of transformer block: what it has other than the rest of the model."""
+
+    window: int | None = setting(
+        None, "tokens that attention sees back, the token itself included; None for all", minimum=1)
+    mlp_dim: int | None = setting(
+        None, "inner width of the feed-forward layer; None for model.mlp_dim", minimum=1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GroupConfig:
+    """Blocks in order, the whole sequence repeated: `repeat=6, blocks=(local,) * 5 + (full,)`."""
+
+    repeat: int = setting(1, "times that the blocks follow each other", minimum=1)
+    blocks: tuple[BlockConfig, ...] = setting((BlockConfig(),), "the blocks, a list of tables")
+
+    def check(self, path: str) -> None:
+        if not self.blocks:
+            raise ConfigError(f"{path}.blocks: must have at least one block; [{{}}] is a plain one")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """A decoder: RMSNorm, RoPE, grouped-query attention, SwiGLU (Llama, arXiv:2302.13971)."""
+    """A decoder. The defaults are those of Llama (arXiv:2302.13971): RMSNorm, rotary positions,
+    SwiGLU."""
 
     vocab_size: int = setting(
         32000, "rows of the embedding; at least the tokenizer's vocabulary", minimum=2)
@@ -40,8 +63,29 @@ class ModelConfig:
     embed_dim: int = setting(128, "width of the residual stream", minimum=1)
     num_heads: int = setting(4, "query heads", minimum=1)
     num_kv_heads: int = setting(4, "key and value heads; divides num_heads", minimum=1)
-    head_dim: int = setting(32, "width of one head; even, because RoPE rotates pairs", minimum=2)
+    head_dim: int = setting(32, "width of one head; even for rotary positions", minimum=2)
     mlp_dim: int = setting(352, "inner width of the feed-forward layer", minimum=1)
+    groups: tuple[GroupConfig, ...] = setting(
+        (), "layers of several kinds: a list of {repeat, blocks}; num_layers is the total. Empty: "
+        "num_layers plain blocks")
+    positions: str = setting(
+        "rotary", "how the order of tokens is known: rotary (RoPE), alibi (a bias of scores by "
+        "distance), none", choices=("rotary", "alibi", "none"))
+    norm: str = setting("rmsnorm", "rmsnorm, or layernorm (with bias)",
+                        choices=("rmsnorm", "layernorm"))
+    feed_forward: str = setting(
+        "gated", "gated: down(activation(gate(x)) * up(x)), plain: down(activation(up(x)))",
+        choices=("gated", "plain"))
+    activation: str = setting(
+        "silu", "of the feed-forward layer; gelu_tanh is GPT-2's approximation",
+        choices=("silu", "gelu", "gelu_tanh", "relu"))
+    logit_cap: float | None = setting(
+        None, "attention scores become cap * tanh(score / cap); None for none", above=0)
+    attention_scale: float | None = setting(
+        None, "factor of attention scores; None for 1 / sqrt(head_dim)", above=0)
+    segment_bias: float | None = setting(
+        None, "added to scores between documents of one row, below 0; None: documents do not see "
+        "each other", maximum=0)
     tie_embeddings: bool = setting(False, "the output head is the transposed embedding")
     rope_theta: float = setting(10000.0, "base of the RoPE wavelengths (arXiv:2104.09864)", above=0)
     norm_epsilon: float = setting(
@@ -51,8 +95,9 @@ class ModelConfig:
         0.02, "standard deviation of initial weights; residual outputs use it over sqrt(2 layers)",
         above=0)
     attention: str = setting(
-        "blocked", "attention implementation (see maxlm/kernels): blocked (by blocks of queries, "
-        "scores never whole), reference (by the formula)", choices=("blocked", "reference"))
+        "auto", "attention kernel: auto (the best for the platform, named at start), blocked (CPU: "
+        "by blocks of queries, scores never whole), reference (by the formula)",
+        choices=("auto", "blocked", "reference"))
     remat: str = setting(
         "none", "what the backward pass recomputes: none (all saved), dots (matmul outputs saved), "
         "full (only block inputs saved)", choices=("none", "dots", "full"))
@@ -65,8 +110,17 @@ class ModelConfig:
         if self.num_heads % self.num_kv_heads:
             raise ConfigError(f"{path}.num_kv_heads: {self.num_kv_heads} does not divide "
                               f"num_heads {self.num_heads}")
-        if self.head_dim % 2:
-            raise ConfigError(f"{path}.head_dim: must be even for RoPE, got {self.head_dim}")
+        if self.head_dim % 2 and self.positions == "rotary":
+            raise ConfigError(f"{path}.head_dim: must be even for rotary positions, got "
+                              f"{self.head_dim}")
+        layers = sum(group.repeat * len(group.blocks) for group in self.groups)
+        if self.groups and layers != self.num_layers:
+            raise ConfigError(f"{path}.num_layers: {self.num_layers}, but groups have {layers} "
+                              f"blocks; set it to {layers}")
+
+    def layer_groups(self) -> tuple[GroupConfig, ...]:
+        """`groups`, or the one group of plain blocks that an empty list stands for."""
+        return self.groups or (GroupConfig(repeat=self.num_layers),)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -140,6 +194,13 @@ class DataConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ObjectiveConfig:
+    """What training minimises."""
+
+    name: str = setting("causal_lm", "causal_lm: the cross-entropy of each next token")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
     """AdamW (arXiv:1711.05101)."""
 
@@ -199,6 +260,20 @@ class PrecisionConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class AxisRule:
+    """Which mesh axes a logical axis (a kind of dimension of an array) is split over."""
+
+    logical: str = setting(dataclasses.MISSING, "a logical axis of maxlm/parallel/rules.py")
+    mesh: tuple[str, ...] = setting((), f"some of {', '.join(MESH_AXES)}; [] for none")
+
+    def check(self, path: str) -> None:
+        for axis in self.mesh:
+            if axis not in MESH_AXES:
+                raise ConfigError(f"{path}.mesh: no mesh axis {axis!r}; "
+                                  f"{schema.suggestion(axis, MESH_AXES)}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ParallelConfig:
     """One size per mesh axis; one of them may be -1: whatever devices are left."""
 
@@ -208,6 +283,8 @@ class ParallelConfig:
     expert: int = setting(1, "devices over which experts are split", choices=(1,))
     context: int = setting(1, "devices over which a sequence is split", choices=(1,))
     tensor: int = setting(1, "devices over which heads and inner widths are split", minimum=-1)
+    rules: tuple[AxisRule, ...] = setting(
+        (), "a list of {logical, mesh} before the built-in table of maxlm/parallel/rules.py")
 
     def check(self, path: str) -> None:
         sizes = {axis: getattr(self, axis) for axis in MESH_AXES}
@@ -290,6 +367,7 @@ class Config:
     run: RunConfig = setting(RunConfig(), "length and seed")
     model: ModelConfig = setting(ModelConfig(), "the network")
     data: DataConfig = setting(DataConfig(), "the tokens")
+    objective: ObjectiveConfig = setting(ObjectiveConfig(), "what is minimised")
     optimizer: OptimizerConfig = setting(OptimizerConfig(), "the update rule")
     schedule: ScheduleConfig = setting(ScheduleConfig(), "the learning rate")
     precision: PrecisionConfig = setting(PrecisionConfig(), "dtypes")

@@ -1,58 +1,78 @@
-"""Causal attention with packed documents: implementations behind one signature.
+"""The attention kernels by name, and which of them a model runs with.
 
-A query sees the keys of its own segment at or before its own place in the row (see masks.py), so
-every row of the softmax has at least one key and every output is finite. Softmax is float32. An
-implementation that cannot honour an argument raises ConfigError.
-
-Shape legend: B rows, T queries, S keys, H query heads, G key/value heads (each serves H/G query
-heads), K head width.
+A kernel computes what an `AttentionDescription` says over rows of packed documents. Softmax is
+float32, and every output is finite, because each query sees at least itself. Adding a kernel takes
+one class and one entry of `KERNELS`.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable
+from typing import Protocol
 
 import jax
-import jax.numpy as jnp
 
-from maxlm.kernels.blocked_attention import blocked
-from maxlm.kernels.masks import MASKED, seen
-from maxlm.precision.policy import matmul_precision
+from maxlm.config.schema import ConfigError, suggestion
+from maxlm.kernels.cpu.attention import Blocked
+from maxlm.kernels.description import AttentionDescription, AttentionInputs
+from maxlm.kernels.reference import Reference
+from maxlm.parallel.execution import Execution
 
 
-def reference(
-    query_BTHK: jax.Array,
-    key_BSGK: jax.Array,
-    value_BSGK: jax.Array,
-    *,
-    query_segments_BT: jax.Array,
-    key_segments_BS: jax.Array,
-    query_index_BT: jax.Array | None = None,
-) -> jax.Array:
-    """Attention by the formula, all scores at once. The others are tested against it.
+class AttentionKernel(Protocol):
+    """Shape legend: B rows, T tokens, H query heads, G key/value heads, K head width."""
+
+    def lacks(self, description: AttentionDescription, inputs: AttentionInputs) -> str | None:
+        """What keeps the kernel from computing this, as the end of a sentence ("needs ..."); None
+        if it can."""
+        ...
+
+    def __call__(self, query_BTHK: jax.Array, key_BTGK: jax.Array, value_BTGK: jax.Array,
+                 segments_BT: jax.Array, description: AttentionDescription, how: Execution
+                 ) -> jax.Array:
+        """The output [B, T, H, K] in the dtype of the query.
+
+        Args:
+          query_BTHK, key_BTGK, value_BTGK: one dtype; H is a multiple of G.
+          segments_BT: int32 document number within the row; 0 is padding. The tokens of a document
+            are contiguous.
+        """
+        ...
+
+
+KERNELS: dict[str, AttentionKernel] = {"reference": Reference(), "blocked": Blocked()}
+
+# What "auto" tries, in this order.
+PREFERRED = {"cpu": ("blocked", "reference")}
+
+
+def choose(name: str, descriptions: Iterable[AttentionDescription], inputs: AttentionInputs
+           ) -> tuple[str, str]:
+    """The kernel to run with, and a sentence that says which and why.
 
     Args:
-      query_BTHK, key_BSGK, value_BSGK: one dtype; H is a multiple of G.
-      query_segments_BT, key_segments_BS: int32 document number within the row; 0 is padding.
-      query_index_BT: place of each query among the keys, int32; None when queries and keys are
-        the same tokens (T = S and query t is key t).
+      name: `config.model.attention`: a kernel, or "auto" for the first of `PREFERRED` that can.
+      descriptions: of all layers.
 
-    Returns:
-      [B, T, H, K], dtype of the query.
+    Raises:
+      ConfigError: no such kernel, or it cannot compute one of them; says what it lacks.
     """
-    B, T, H, K = query_BTHK.shape
-    G = key_BSGK.shape[2]
-    query_index = jnp.arange(T) if query_index_BT is None else query_index_BT
-    precision = matmul_precision(query_BTHK.dtype)
-    query_BTGRK = query_BTHK.reshape(B, T, G, H // G, K)
-    scores_BGRTS = jnp.einsum("BTGRK,BSGK->BGRTS", query_BTGRK, key_BSGK, precision=precision,
-                              preferred_element_type=jnp.float32) * (K**-0.5)
-    seen_BTS = seen(query_segments_BT, key_segments_BS, query_index)
-    scores_BGRTS = jnp.where(seen_BTS[:, None, None], scores_BGRTS, MASKED)
-    weights_BGRTS = jax.nn.softmax(scores_BGRTS, axis=-1).astype(value_BSGK.dtype)
-    out_BTGRK = jnp.einsum("BGRTS,BSGK->BTGRK", weights_BGRTS, value_BSGK, precision=precision)
-    return out_BTGRK.reshape(B, T, H, K)
+    descriptions = list(descriptions)
 
+    def problem(kernel: str) -> str | None:
+        found = (KERNELS[kernel].lacks(each, inputs) for each in descriptions)
+        return next((each for each in found if each), None)
 
-IMPLEMENTATIONS: dict[str, Callable[..., jax.Array]] = {
-    "blocked": blocked,
-    "reference": reference,
-}
+    if name != "auto":
+        if name not in KERNELS:
+            raise ConfigError(f"config.model.attention: no kernel {name!r}; "
+                              f"{suggestion(name, [*KERNELS, 'auto'])}")
+        if lack := problem(name):
+            raise ConfigError(f"config.model.attention: {name!r} {lack}; use 'auto' or "
+                              "'reference'")
+        return name, f"attention: {name}"
+    refused = []
+    for kernel in PREFERRED.get(inputs.platform, ("reference",)):
+        if not (lack := problem(kernel)):
+            why = "".join(f"; {each}" for each in refused)
+            return kernel, f"attention: {kernel}, chosen for {inputs.platform}{why}"
+        refused.append(f"{kernel} {lack}")
+    raise ConfigError(f"config.model.attention: no kernel can compute this: {'; '.join(refused)}")

@@ -3,14 +3,21 @@
 import jax
 import jax.numpy as jnp
 
+from maxlm.kernels.description import AttentionDescription
+
 # Score of a key that is not seen. Finite, so that no row can become NaN; its exponential is exactly
 # 0 because each query sees at least itself.
 MASKED = -1e30
 
 
-def seen(query_segments_BT: jax.Array, key_segments_BS: jax.Array,
-         query_index: jax.Array) -> jax.Array:
-    """Whether a query sees a key: same segment, and not after it in the row.
+def distance(query_index: jax.Array, keys: int) -> jax.Array:
+    """Place of each query less that of each key: [T, S] or [B, T, S]."""
+    return query_index[..., None] - jnp.arange(keys)
+
+
+def seen(query_segments_BT: jax.Array, key_segments_BS: jax.Array, query_index: jax.Array,
+         description: AttentionDescription) -> jax.Array:
+    """Whether a query sees a key.
 
     Args:
       query_segments_BT, key_segments_BS: int32 document number within the row; 0 is padding, which
@@ -20,8 +27,15 @@ def seen(query_segments_BT: jax.Array, key_segments_BS: jax.Array,
     Returns:
       bool [B, T, S].
     """
-    same_BTS = query_segments_BT[:, :, None] == key_segments_BS[:, None, :]
-    return same_BTS & (jnp.arange(key_segments_BS.shape[1]) <= query_index[..., None])
+    away = distance(query_index, key_segments_BS.shape[1])
+    near = jnp.ones(away.shape, bool)
+    if description.causal:
+        near &= away >= 0
+    if description.window is not None:
+        near &= jnp.abs(away) < description.window
+    if description.segment_bias is not None:
+        return jnp.broadcast_to(near, (*query_segments_BT.shape, key_segments_BS.shape[1]))
+    return near & (query_segments_BT[:, :, None] == key_segments_BS[:, None, :])
 
 
 def segment_starts(segments_BT: jax.Array) -> jax.Array:

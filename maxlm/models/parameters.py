@@ -31,6 +31,17 @@ class Ones:
 
 
 @dataclasses.dataclass(frozen=True)
+class Zeros:
+    """Initialiser: all zeros."""
+
+    def __call__(self, key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+        return jnp.zeros(shape, jnp.float32)
+
+
+Initializer = Normal | Ones | Zeros
+
+
+@dataclasses.dataclass(frozen=True)
 class AbstractParam:
     """The declaration of a parameter, without an array.
 
@@ -43,7 +54,7 @@ class AbstractParam:
     shape: tuple[int, ...]
     dtype: Any
     logical_axes: tuple[str, ...]
-    initializer: Normal | Ones
+    initializer: Initializer
 
     @property
     def size(self) -> int:
@@ -54,8 +65,16 @@ class AbstractParam:
 
 
 def declare(rngs: nnx.Rngs, shape: tuple[int, ...], logical_axes: tuple[str, ...],
-            initializer: Normal | Ones) -> nnx.Param:
+            initializer: Initializer) -> nnx.Param:
     """A float32 master weight."""
     assert len(shape) == len(logical_axes), (shape, logical_axes)
     return nnx.Param(initializer(rngs.params(), shape), logical_axes=logical_axes,
                      initializer=initializer)
+
+
+def bind(structure: tuple[nnx.GraphDef, nnx.State], params: Any) -> Any:
+    """A module from its `nnx.split`, with these arrays as its parameters."""
+    graph, state = structure
+    state = jax.tree.map(lambda leaf: leaf, state)
+    nnx.replace_by_pure_dict(state, params)
+    return nnx.merge(graph, state)

@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from maxlm.config import ConfigError, ModelConfig, PrecisionConfig
+from maxlm.config import ConfigError, ModelConfig
 from maxlm.models import transformer
-from maxlm.parallel.mesh import batch_shards
+from maxlm.parallel.execution import Execution
 
 # Prompts go into the cache in pieces of this many tokens: the memory of attention grows with the
 # piece times the text, not with the square of the text.
@@ -90,10 +90,10 @@ def sample(logits_BV: jax.Array, lengths_B: jax.Array, sampling: Sampling) -> ja
 @functools.partial(jax.jit, static_argnums=(5, 6, 7), donate_argnums=1)
 def _next_tokens(
     params: Any, cache: transformer.KVCache, tokens_BT: jax.Array, counts_B: jax.Array,
-    mask_V: jax.Array, sampling: Sampling, config: ModelConfig, precision: PrecisionConfig,
+    mask_V: jax.Array, sampling: Sampling, config: ModelConfig, how: Execution,
 ) -> tuple[jax.Array, transformer.KVCache]:
     """Appends tokens to each row and draws the one after them; compiled once per shape."""
-    logits_BV, cache = transformer.decode(params, cache, tokens_BT, counts_B, config, precision)
+    logits_BV, cache = transformer.decode(params, cache, tokens_BT, counts_B, config, how)
     return sample(logits_BV + mask_V, cache.length, sampling), cache
 
 
@@ -105,7 +105,7 @@ def continue_prompts(
     eos_id: int,
     sampling: Sampling,
     config: ModelConfig,
-    precision: PrecisionConfig,
+    how: Execution,
 ) -> Iterator[list[int | None]]:
     """Continues all prompts together, one token of each at a time.
 
@@ -119,8 +119,7 @@ def continue_prompts(
     Yields:
       The new token of each prompt, None for those that have ended. Stops when all have.
     """
-    mesh = jax.sharding.get_abstract_mesh()
-    shards = 1 if mesh.empty else batch_shards(mesh)
+    shards = how.parts("batch")
     rows = -(-len(prompts) // shards) * shards  # rows added as padding are not yielded
     lengths = np.array([len(prompt) for prompt in prompts] + [1] * (rows - len(prompts)), np.int32)
     chunk = min(int(lengths.max()), PREFILL_CHUNK)
@@ -132,9 +131,9 @@ def continue_prompts(
     def step(cache: transformer.KVCache, tokens_BT: Any, counts_B: Any
              ) -> tuple[jax.Array, transformer.KVCache]:
         return _next_tokens(params, cache, jnp.asarray(tokens_BT), jnp.asarray(counts_B, jnp.int32),
-                            mask_V, sampling, config, precision)
+                            mask_V, sampling, config, how)
 
-    cache = transformer.init_cache(config, rows, tokens_BT.shape[1] + max_tokens, precision)
+    cache = transformer.init_cache(config, rows, tokens_BT.shape[1] + max_tokens, how)
     new_B = jnp.zeros(rows, jnp.int32)
     for start in range(0, tokens_BT.shape[1], chunk):
         counts = np.clip(lengths - start, 0, chunk)

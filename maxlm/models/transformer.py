@@ -1,7 +1,7 @@
 """The decoder: its modules, its abstract parameter tree, and the pure functions over it.
 
-Parameters are a plain nested dict of float32 arrays. Those of the layers are stacked along a first
-axis "layers", whether the blocks are scanned or unrolled, so that a checkpoint fits both.
+Parameters are a plain nested dict of float32 arrays. `config` says what is computed, `how`
+(`maxlm.parallel.execution.Execution`) on which devices and in which dtype; both are static.
 
 Shape legend: B rows, T tokens, D width, V vocabulary, L layers.
 """
@@ -14,52 +14,26 @@ import jax.numpy as jnp
 from flax import nnx
 from jax.sharding import Mesh
 
-from maxlm.config.trainer import ModelConfig, PrecisionConfig
-from maxlm.models.attention import Attention, LayerCache
-from maxlm.models.feed_forward import FeedForward
-from maxlm.models.losses import cross_entropy, row_losses
-from maxlm.models.normalization import RMSNorm
-from maxlm.models.parameters import AbstractParam, Normal, declare
-from maxlm.models.positions import rope_tables
-from maxlm.parallel.rules import LOGICAL_RULES, Rules, constrain, tree_shardings
-from maxlm.precision.policy import compute_dtype, matmul_precision
+from maxlm.config.trainer import ModelConfig
+from maxlm.kernels.cross_entropy import cross_entropy, row_losses
+from maxlm.models.attention import Tokens
+from maxlm.models.blocks import make_blocks, residual, run_layers
+from maxlm.models.normalization import make_norm
+from maxlm.models.parameters import AbstractParam, Normal, bind, declare
+from maxlm.models.positions import positions_of
+from maxlm.parallel.execution import Execution
+from maxlm.parallel.rules import Rules, tree_shardings
+from maxlm.precision.policy import matmul_precision
 
 Params = dict[str, Any]
-
-# What the "dots" policy saves for the backward pass; everything between is recomputed.
-SAVED_BY_DOTS = ("query", "key", "value", "attention", "attention_log_sum", "mlp_gate", "mlp_up")
 
 # An output head with entries of this standard deviation over sqrt(D) gives logits of variance
 # 0.16 at first, so a loss within 0.08 of ln(V), at any width.
 HEAD_LOGIT_STD = 0.4
 
 
-class Block(nnx.Module):
-    """x + attention(norm(x)), then x + feed_forward(norm(x)) (pre-norm, as in Llama)."""
-
-    def __init__(self, config: ModelConfig, rngs: nnx.Rngs):
-        self.attention_norm = RMSNorm(config.embed_dim, config.norm_epsilon, rngs)
-        self.attention = Attention(config, rngs)
-        self.feed_forward_norm = RMSNorm(config.embed_dim, config.norm_epsilon, rngs)
-        self.feed_forward = FeedForward(config, rngs)
-
-    def __call__(
-        self,
-        x_BTD: jax.Array,
-        *,
-        segment_ids_BT: jax.Array,
-        rope: tuple[jax.Array, jax.Array],
-        cache: LayerCache | None = None,
-    ) -> tuple[jax.Array, LayerCache | None]:
-        attended_BTD, cache = self.attention(
-            self.attention_norm(x_BTD), segment_ids_BT=segment_ids_BT, rope=rope, cache=cache)
-        x_BTD = _residual(x_BTD + attended_BTD)
-        x_BTD = _residual(x_BTD + self.feed_forward(self.feed_forward_norm(x_BTD)))
-        return x_BTD, cache
-
-
 class Decoder(nnx.Module):
-    """Embedding, L blocks with stacked parameters, a last norm, and the head if it is not tied."""
+    """Embedding, blocks with stacked parameters, a last norm, and the head if it is not tied."""
 
     def __init__(self, config: ModelConfig, rngs: nnx.Rngs):
         V, D = config.vocab_size, config.embed_dim
@@ -68,9 +42,8 @@ class Decoder(nnx.Module):
         self.embedding = declare(rngs, (V, D), ("vocab", "embed"), embedding)
         if not config.tie_embeddings:
             self.head = declare(rngs, (V, D), ("vocab", "embed"), head)
-        self.final_norm = RMSNorm(D, config.norm_epsilon, rngs)
-        self.blocks = nnx.vmap(lambda rngs: Block(config, rngs), in_axes=0, out_axes=0)(
-            rngs.split(config.num_layers))
+        self.final_norm = make_norm(config, rngs)
+        self.blocks = make_blocks(config, rngs)
 
 
 class KVCache(NamedTuple):
@@ -92,16 +65,8 @@ def _structure(config: ModelConfig) -> tuple[nnx.GraphDef, nnx.State]:
 
 
 @functools.cache
-def _block_structure(config: ModelConfig) -> tuple[nnx.GraphDef, nnx.State]:
-    return nnx.split(nnx.eval_shape(lambda: Block(config, nnx.Rngs(0))))
-
-
-def _bind(structure: tuple[nnx.GraphDef, nnx.State], params: Params) -> Any:
-    """The module with these arrays as its parameters."""
-    graph, state = structure
-    state = jax.tree.map(lambda leaf: leaf, state)
-    nnx.replace_by_pure_dict(state, params)
-    return nnx.merge(graph, state)
+def _norm_structure(config: ModelConfig) -> tuple[nnx.GraphDef, nnx.State]:
+    return nnx.split(nnx.eval_shape(lambda: make_norm(config, nnx.Rngs(0))))
 
 
 def abstract_params(config: ModelConfig) -> Params:
@@ -117,7 +82,7 @@ def abstract_params(config: ModelConfig) -> Params:
     return nnx.traversals.unflatten_mapping(flat)
 
 
-def param_shardings(config: ModelConfig, mesh: Mesh, rules: Rules = LOGICAL_RULES) -> Params:
+def param_shardings(config: ModelConfig, mesh: Mesh, rules: Rules) -> Params:
     """NamedSharding of each parameter.
 
     Raises:
@@ -138,7 +103,7 @@ def hidden(
     segment_ids_BT: jax.Array,
     positions_BT: jax.Array,
     config: ModelConfig,
-    precision: PrecisionConfig,
+    how: Execution,
 ) -> jax.Array:
     """Output of the last norm, [B, T, D] in the compute dtype.
 
@@ -147,84 +112,37 @@ def hidden(
       segment_ids_BT: int32 document number within the row; 0 is padding.
       positions_BT: int32 position of each token in its document.
     """
-    x_BTD, _ = _run(params, tokens_BT, segment_ids_BT, positions_BT, config, precision, None)
+    x_BTD, _ = _run(params, tokens_BT, segment_ids_BT, positions_BT, config, how, None)
     return x_BTD
 
 
 def _run(params: Params, tokens_BT: jax.Array, segment_ids_BT: jax.Array,
-         positions_BT: jax.Array, config: ModelConfig, precision: PrecisionConfig,
+         positions_BT: jax.Array, config: ModelConfig, how: Execution,
          cache: KVCache | None) -> tuple[jax.Array, KVCache | None]:
-    x_BTD = _embed(params["embedding"], tokens_BT, compute_dtype(precision))
-    rope = rope_tables(positions_BT, config.head_dim, config.rope_theta)
-    structure = _block_structure(config)
-
-    def block(x_BTD: jax.Array, layer: tuple[Params, Any]) -> tuple[jax.Array, Any]:
-        layer_params, slots = layer
-        layer_cache = None if slots is None else LayerCache(slots[0], slots[1], positions_BT)
-        x_BTD, layer_cache = _bind(structure, layer_params)(
-            x_BTD, segment_ids_BT=segment_ids_BT, rope=rope, cache=layer_cache)
-        return x_BTD, None if layer_cache is None else layer_cache[:2]
-
-    block = _rematerialised(block, config)
-    slots = None if cache is None else (cache.key, cache.value)
-    if config.scan_layers:
-        x_BTD, slots = jax.lax.scan(block, x_BTD, (params["blocks"], slots))
-    else:
-        per_layer = []
-        for layer in unstack((params["blocks"], slots), config.num_layers):
-            x_BTD, layer_slots = block(x_BTD, layer)
-            per_layer.append(layer_slots)
-        slots = jax.tree.map(lambda *layers: jnp.stack(layers), *per_layer)
-    x_BTD = _bind_norm(params["final_norm"], config)(x_BTD)
+    x_BTD = _embed(params["embedding"], tokens_BT, how)
+    tokens = Tokens(segment_ids_BT, positions_of(config).tables(positions_BT, how))
+    x_BTD, slots = run_layers(
+        params["blocks"], x_BTD, tokens, None if cache is None else (cache.key, cache.value),
+        positions_BT, config, how)
+    x_BTD = bind(_norm_structure(config), params["final_norm"])(x_BTD)
     return x_BTD, None if cache is None else cache._replace(key=slots[0], value=slots[1])
 
 
-def _residual(x_BTD: jax.Array) -> jax.Array:
-    return constrain(x_BTD, ("batch", "length", "activation_embed"))
-
-
-def _embed(embedding_VD: jax.Array, tokens_BT: jax.Array, dtype: Any) -> jax.Array:
+def _embed(embedding_VD: jax.Array, tokens_BT: jax.Array, how: Execution) -> jax.Array:
     # Rows are gathered in float32 and cast afterwards: their gradients are summed in float32.
-    return _residual(jnp.take(embedding_VD, tokens_BT, axis=0, mode="clip").astype(dtype))
-
-
-def _bind_norm(params: Params, config: ModelConfig) -> RMSNorm:
-    return _bind(_norm_structure(config), params)
-
-
-@functools.cache
-def _norm_structure(config: ModelConfig) -> tuple[nnx.GraphDef, nnx.State]:
-    return nnx.split(nnx.eval_shape(
-        lambda: RMSNorm(config.embed_dim, config.norm_epsilon, nnx.Rngs(0))))
-
-
-def _rematerialised(block: Any, config: ModelConfig) -> Any:
-    if config.remat == "none":
-        return block
-    policies = jax.checkpoint_policies
-    policy = {"dots": policies.save_only_these_names(*SAVED_BY_DOTS),
-              "full": policies.nothing_saveable}[config.remat]
-    # Inside a scan XLA cannot merge the recomputation with the forward pass.
-    return jax.checkpoint(block, policy=policy, prevent_cse=not config.scan_layers)
-
-
-def unstack(tree: Any, layers: int) -> list[Any]:
-    """The tree of each layer. Uses split, whose gradient is one concatenation; the gradient of
-    indexing would be a sum of `layers` arrays of the size of the stack."""
-    leaves, structure = jax.tree.flatten(tree)
-    parts = [[part[0] for part in jax.lax.split(leaf, (1,) * layers)] for leaf in leaves]
-    return [structure.unflatten(layer) for layer in zip(*parts, strict=True)]
+    return residual(jnp.take(embedding_VD, tokens_BT, axis=0, mode="clip").astype(how.dtype), how)
 
 
 def _head(params: Params, config: ModelConfig) -> jax.Array:
     return params["embedding"] if config.tie_embeddings else params["head"]
 
 
-def _head_logits(params: Params, x_BTD: jax.Array, config: ModelConfig) -> jax.Array:
+def _head_logits(params: Params, x_BTD: jax.Array, config: ModelConfig, how: Execution
+                 ) -> jax.Array:
     logits_BTV = jnp.einsum("BTD,VD->BTV", x_BTD, _head(params, config).astype(x_BTD.dtype),
                             precision=matmul_precision(x_BTD.dtype),
                             preferred_element_type=jnp.float32)
-    return constrain(logits_BTV, ("batch", "length", "vocab"))
+    return how.constrain(logits_BTV, "batch", "length", "vocab")
 
 
 def logits(
@@ -233,44 +151,41 @@ def logits(
     segment_ids_BT: jax.Array,
     positions_BT: jax.Array,
     config: ModelConfig,
-    precision: PrecisionConfig,
+    how: Execution,
 ) -> jax.Array:
     """float32 logits [B, T, V] of the token after each one. Arguments as in `hidden`."""
-    x_BTD = hidden(params, tokens_BT, segment_ids_BT, positions_BT, config, precision)
-    return _head_logits(params, x_BTD, config)
+    x_BTD = hidden(params, tokens_BT, segment_ids_BT, positions_BT, config, how)
+    return _head_logits(params, x_BTD, config, how)
 
 
-def loss(params: Params, batch: dict[str, jax.Array], config: ModelConfig,
-         precision: PrecisionConfig) -> tuple[jax.Array, jax.Array]:
+def loss(params: Params, batch: dict[str, jax.Array], config: ModelConfig, how: Execution
+         ) -> tuple[jax.Array, jax.Array]:
     """(sum of weighted token losses in nats, sum of weights), float32 scalars.
 
     Args:
       batch: arrays [B, T]: tokens, targets, segment_ids, positions (int32), weights (float32; 0
         for padding, for the last token of a document and wherever nothing is to be learned).
     """
-    x_BTD = hidden(params, batch["tokens"], batch["segment_ids"], batch["positions"], config,
-                   precision)
+    x_BTD = hidden(params, batch["tokens"], batch["segment_ids"], batch["positions"], config, how)
     return cross_entropy(x_BTD, _head(params, config), batch["targets"], batch["weights"],
-                         config.loss_chunk)
+                         config.loss_chunk, how)
 
 
 def loss_per_row(params: Params, batch: dict[str, jax.Array], config: ModelConfig,
-                 precision: PrecisionConfig) -> jax.Array:
+                 how: Execution) -> jax.Array:
     """The loss sum of `loss` for each row, float32 [B]; for evaluation, without the fast gradient.
     """
-    x_BTD = hidden(params, batch["tokens"], batch["segment_ids"], batch["positions"], config,
-                   precision)
+    x_BTD = hidden(params, batch["tokens"], batch["segment_ids"], batch["positions"], config, how)
     return row_losses(x_BTD, _head(params, config), batch["targets"], batch["weights"],
-                      config.loss_chunk)
+                      config.loss_chunk, how)
 
 
-def init_cache(config: ModelConfig, batch: int, max_length: int,
-               precision: PrecisionConfig) -> KVCache:
+def init_cache(config: ModelConfig, batch: int, max_length: int, how: Execution) -> KVCache:
     """An empty cache for `batch` rows of at most `max_length` tokens."""
     shape = (config.num_layers, batch, max_length, config.num_kv_heads, config.head_dim)
-    dtype = compute_dtype(precision)
     # Two separate arrays, because the caller donates both.
-    return KVCache(jnp.zeros(shape, dtype), jnp.zeros(shape, dtype), jnp.zeros(batch, jnp.int32))
+    return KVCache(jnp.zeros(shape, how.dtype), jnp.zeros(shape, how.dtype),
+                   jnp.zeros(batch, jnp.int32))
 
 
 def decode(
@@ -279,7 +194,7 @@ def decode(
     tokens_BT: jax.Array,
     counts_B: jax.Array,
     config: ModelConfig,
-    precision: PrecisionConfig,
+    how: Execution,
 ) -> tuple[jax.Array, KVCache]:
     """Appends tokens to each row: whole prompts first (prefill), then one token a call.
 
@@ -294,10 +209,10 @@ def decode(
     """
     T = tokens_BT.shape[1]
     positions_BT = cache.length[:, None] + jnp.arange(T)
-    x_BTD, new = _run(params, tokens_BT, jnp.ones_like(tokens_BT), positions_BT, config, precision,
+    x_BTD, new = _run(params, tokens_BT, jnp.ones_like(tokens_BT), positions_BT, config, how,
                       cache)
     assert new is not None
     last_B = jnp.maximum(counts_B - 1, 0)
     x_B1D = jnp.take_along_axis(x_BTD, last_B[:, None, None], axis=1)
-    return (_head_logits(params, x_B1D, config)[:, 0],
+    return (_head_logits(params, x_B1D, config, how)[:, 0],
             new._replace(length=cache.length + counts_B))

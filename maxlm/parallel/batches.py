@@ -4,10 +4,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding
 
 from maxlm.config import ConfigError
-from maxlm.parallel.mesh import BATCH_AXES, batch_shards
+from maxlm.parallel.rules import Rules, mesh_axes, parts, spec_for
 
 # What the model reads of a batch, each array [rows, sequence_length].
 BATCH_DTYPES = {"tokens": np.int32, "targets": np.int32, "segment_ids": np.int32,
@@ -17,10 +17,12 @@ ROW_DTYPES = {"source": np.int32, "bytes": np.int32}
 
 
 class BatchPlacement:
-    """Lays a batch over the data and fsdp axes; every process supplies only what its devices hold.
+    """Lays rows and length of a batch over the mesh; every process supplies only what its devices
+    hold.
 
     Args:
       mesh: the mesh of the run.
+      rules: the table of logical axes; "batch" and "length" are read.
       batch_size: rows of the global batch.
       accumulation_steps: microbatches that every device splits its own rows into.
 
@@ -28,10 +30,10 @@ class BatchPlacement:
       ConfigError: the rows do not divide.
     """
 
-    def __init__(self, mesh: Mesh, batch_size: int, accumulation_steps: int = 1):
-        shards = batch_shards(mesh)
+    def __init__(self, mesh: Mesh, rules: Rules, batch_size: int, accumulation_steps: int = 1):
+        shards = parts("batch", rules, mesh)
         if batch_size % (shards * accumulation_steps):
-            axes = " x ".join(f"{axis} {mesh.shape[axis]}" for axis in BATCH_AXES)
+            axes = " x ".join(f"{axis} {mesh.shape[axis]}" for axis in mesh_axes("batch", rules))
             below = batch_size // (shards * accumulation_steps) * shards * accumulation_steps
             raise ConfigError(
                 f"config.data.batch_size: {batch_size} rows do not divide over {axes} with "
@@ -39,8 +41,9 @@ class BatchPlacement:
                 f"{shards * accumulation_steps}, for example "
                 f"{below or shards * accumulation_steps}")
         self.batch_size = batch_size
-        self.sharding = NamedSharding(mesh, PartitionSpec(BATCH_AXES))
-        indices: Any = self.sharding.addressable_devices_indices_map((batch_size,))
+        self.row_sharding = NamedSharding(mesh, spec_for(("batch",), rules))
+        self.token_sharding = NamedSharding(mesh, spec_for(("batch", "length"), rules))
+        indices: Any = self.row_sharding.addressable_devices_indices_map((batch_size,))
         held = {row for (rows,) in indices.values() for row in range(*rows.indices(batch_size))}
         self.local_rows: list[int] = sorted(held)
         # Global row -> position among the local rows.
@@ -57,19 +60,23 @@ class BatchPlacement:
 
         def place(have: np.ndarray) -> jax.Array:
             def part(index: Any) -> np.ndarray:
-                return have[self._position[index[0]]]
+                return have[self._position[index[0]]][:, *index[1:]]
 
             return jax.make_array_from_callback(
-                (self.batch_size, *have.shape[1:]), self.sharding, part)
+                (self.batch_size, *have.shape[1:]), self._sharding(have.ndim), part)
 
         return {name: place(rows[name]) for name in self._names(evaluation)}
 
     def abstract(self, sequence_length: int, evaluation: bool = False) -> dict[str, Any]:
         """Shapes, dtypes and shardings of what `put` returns."""
-        whole, row = (self.batch_size, sequence_length), (self.batch_size,)
-        return {name: jax.ShapeDtypeStruct(row if name in ROW_DTYPES else whole, dtype,
-                                           sharding=self.sharding)
+        shapes = {name: (self.batch_size,) if name in ROW_DTYPES else
+                  (self.batch_size, sequence_length) for name in self._names(evaluation)}
+        return {name: jax.ShapeDtypeStruct(shapes[name], dtype,
+                                           sharding=self._sharding(len(shapes[name])))
                 for name, dtype in self._names(evaluation).items()}
+
+    def _sharding(self, dimensions: int) -> NamedSharding:
+        return self.row_sharding if dimensions == 1 else self.token_sharding
 
     @staticmethod
     def _names(evaluation: bool) -> dict[str, Any]:

@@ -10,9 +10,6 @@ from jax.sharding import AxisType, Mesh
 
 from maxlm.config.trainer import MESH_AXES, ParallelConfig
 
-# Mesh axes over which the rows of a batch are split.
-BATCH_AXES = ("data", "fsdp")
-
 
 def make_mesh(parallel: ParallelConfig, devices: Sequence[Any] | None = None) -> Mesh:
     """The mesh of a run, axes `MESH_AXES`.
@@ -32,8 +29,3 @@ def make_mesh(parallel: ParallelConfig, devices: Sequence[Any] | None = None) ->
     else:
         grid = mesh_utils.create_device_mesh(shape, devices)
     return Mesh(grid, MESH_AXES, axis_types=(AxisType.Auto,) * len(MESH_AXES))
-
-
-def batch_shards(mesh: Mesh | jax.sharding.AbstractMesh) -> int:
-    """Into how many parts the rows of a batch are split."""
-    return int(np.prod([mesh.shape[axis] for axis in BATCH_AXES]))

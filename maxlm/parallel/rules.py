@@ -1,10 +1,12 @@
 """Logical axes: the one table that says which mesh axis each dimension of each array is split over.
 
 Modules name the dimensions of their parameters and activations ("embed", "heads", ...). Nothing
-but this table knows the mesh. Two dimensions of one array on one mesh axis, or a dimension that
-does not divide, are refused by name; nothing is silently replicated.
+but this table knows the mesh. It is made from the config and passed on with `Execution`. Two
+dimensions of one array on one mesh axis, or a dimension that does not divide, are refused by name;
+nothing is silently replicated.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,14 +14,14 @@ import jax
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 
 from maxlm.config.schema import ConfigError, suggestion
-from maxlm.parallel.mesh import BATCH_AXES
+from maxlm.config.trainer import ParallelConfig
 
 MeshAxes = str | tuple[str, ...] | None
-Rules = Sequence[tuple[str, MeshAxes]]
+Rules = tuple[tuple[str, MeshAxes], ...]
 
-# First match wins. Parameters are split over fsdp along the width of the residual stream and over
-# tensor along heads, inner width and vocabulary; activations over the batch and over tensor.
-LOGICAL_RULES: Rules = (
+# Parameters are split over fsdp along the width of the residual stream and over tensor along
+# heads, inner width and vocabulary; activations over the batch, the length and over tensor.
+_RULES: Rules = (
     # parameters
     ("layers", None),
     ("embed", "fsdp"),
@@ -30,13 +32,28 @@ LOGICAL_RULES: Rules = (
     ("vocab", "tensor"),
     ("norm", None),
     # activations
-    ("batch", BATCH_AXES),
-    ("length", None),
+    ("batch", ("data", "fsdp")),
+    ("length", "context"),
     ("activation_embed", None),
 )
 
 
-def mesh_axes(logical: str | None, rules: Rules = LOGICAL_RULES) -> tuple[str, ...]:
+def logical_rules(parallel: ParallelConfig) -> Rules:
+    """The table of a run, first match wins: the entries of `parallel.rules`, then the built-in
+    ones.
+
+    Raises:
+      ConfigError: an entry of the config names no logical axis of the built-in table.
+    """
+    names = [name for name, _ in _RULES]
+    for i, rule in enumerate(parallel.rules):
+        if rule.logical not in names:
+            raise ConfigError(f"config.parallel.rules[{i}].logical: no logical axis "
+                              f"{rule.logical!r}; {suggestion(rule.logical, names)}")
+    return (*((rule.logical, rule.mesh) for rule in parallel.rules), *_RULES)
+
+
+def mesh_axes(logical: str | None, rules: Rules) -> tuple[str, ...]:
     """The mesh axes of one logical axis, none for None.
 
     Raises:
@@ -53,7 +70,7 @@ def mesh_axes(logical: str | None, rules: Rules = LOGICAL_RULES) -> tuple[str, .
 
 def spec_for(
     logical_axes: Sequence[str | None],
-    rules: Rules = LOGICAL_RULES,
+    rules: Rules,
     *,
     shape: Sequence[int] | None = None,
     mesh: Mesh | AbstractMesh | None = None,
@@ -100,8 +117,14 @@ def _check_divides(name: str, logical: str | None, size: int, axes: tuple[str, .
                           f"axis {shown}; change config.parallel.{axes[-1]} or the model")
 
 
-def constrain(x: jax.Array, logical_axes: Sequence[str | None],
-              rules: Rules = LOGICAL_RULES) -> jax.Array:
+def parts(logical: str, rules: Rules, mesh: Mesh | AbstractMesh) -> int:
+    """Into how many parts a dimension with this logical axis is split; 1 without a mesh."""
+    if mesh.empty:
+        return 1
+    return math.prod(mesh.shape[axis] for axis in mesh_axes(logical, rules))
+
+
+def constrain(x: jax.Array, logical_axes: Sequence[str | None], rules: Rules) -> jax.Array:
     """`x` with the layout of its logical axes on the ambient mesh (`jax.set_mesh`).
 
     Without an ambient mesh, or with one device, `x` itself: there is nothing to lay out.
@@ -113,7 +136,7 @@ def constrain(x: jax.Array, logical_axes: Sequence[str | None],
     return jax.lax.with_sharding_constraint(x, spec)
 
 
-def tree_shardings(abstract: Any, mesh: Mesh, rules: Rules = LOGICAL_RULES) -> Any:
+def tree_shardings(abstract: Any, mesh: Mesh, rules: Rules) -> Any:
     """NamedSharding of every leaf of a tree of leaves with `shape` and `logical_axes`.
 
     Raises:
@@ -134,7 +157,7 @@ def path_name(path: Sequence[Any]) -> str:
                     for key in path)
 
 
-def table(abstract: Any, mesh: Mesh, rules: Rules = LOGICAL_RULES) -> str:
+def table(abstract: Any, mesh: Mesh, rules: Rules) -> str:
     """One line a parameter: path, shape, logical axes, mesh axes, bytes on each device; a total."""
     shardings = tree_shardings(abstract, mesh, rules)
     rows = [("parameter", "shape", "logical axes", "mesh axes", "bytes/device")]

@@ -9,13 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from maxlm.config.trainer import PrecisionConfig
-
-
-def compute_dtype(precision: PrecisionConfig) -> jnp.dtype:
-    """The dtype of matmul inputs and activations."""
-    return jnp.dtype(precision.compute)
-
 
 def matmul_precision(dtype: Any) -> jax.lax.Precision:
     """Precision of a matmul with inputs of this dtype.

@@ -17,7 +17,7 @@ import jax
 from maxlm.config import Config, ConfigError
 from maxlm.models.counts import param_count
 from maxlm.parallel import processes
-from maxlm.parallel.mesh import batch_shards
+from maxlm.parallel.rules import logical_rules, parts
 from maxlm.training.state import abstract_state
 
 CHANGES = ("raise run.accumulation_steps, set model.remat to full, or split the model over more "
@@ -65,13 +65,17 @@ def needed(config: Config, mesh: jax.sharding.Mesh) -> Needed:
 
     compute = jax.numpy.dtype(config.precision.compute).itemsize
     accumulated = config.run.accumulation_steps > 1
-    rows = config.data.batch_size // (batch_shards(mesh) * config.run.accumulation_steps)
+    rows = config.data.batch_size // (_row_parts(config, mesh) * config.run.accumulation_steps)
     width = config.model.embed_dim // mesh.shape["tensor"]
     return Needed(
         state=size(abstract),
         gradients=size(abstract.params) * (4 if accumulated else compute) // 4,
         activations=rows * config.data.sequence_length * width * compute * config.model.num_layers,
         accumulated=accumulated)
+
+
+def _row_parts(config: Config, mesh: jax.sharding.Mesh) -> int:
+    return parts("batch", logical_rules(config.parallel), mesh)
 
 
 def available() -> tuple[int, str] | None:
@@ -166,7 +170,7 @@ def what_would_fit(need: Needed, limit: int, config: Config, mesh: jax.sharding.
     """The smallest changes that bring the lower bound below `limit`."""
     fixed = need.state + need.gradients
     if fixed < limit:
-        rows = config.data.batch_size // batch_shards(mesh)
+        rows = config.data.batch_size // _row_parts(config, mesh)
         for steps in range(config.run.accumulation_steps + 1, rows + 1):
             if rows % steps == 0:
                 less = dataclasses.replace(config, run=dataclasses.replace(

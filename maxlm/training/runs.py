@@ -25,8 +25,11 @@ from maxlm.config import (
 )
 from maxlm.data.tokenizer import Tokenizer, find_tokenizer
 from maxlm.models import transformer
+from maxlm.parallel.execution import Execution
 from maxlm.parallel.mesh import make_mesh
+from maxlm.parallel.rules import logical_rules
 from maxlm.training.checkpoint_reader import CheckpointError, Meta, Reader
+from maxlm.training.execution import make_execution
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +52,10 @@ class Run:
     tokenizer: Tokenizer
     plan: dict[str, Any]
 
+    @property
+    def how(self) -> Execution:
+        return make_execution(self.config, self.mesh)
+
 
 def open_run(
     workdir: str | Path, step: int | None = None, overrides: Sequence[tuple[str, str]] = ()
@@ -66,7 +73,7 @@ def open_run(
     """
     step, meta, config, tokenizer = open_config(workdir, step, overrides)
     mesh = make_mesh(config.parallel)
-    shardings = transformer.param_shardings(config.model, mesh)
+    shardings = transformer.param_shardings(config.model, mesh, logical_rules(config.parallel))
     abstract = jax.tree.map(
         lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding),
         transformer.abstract_params(config.model), shardings,

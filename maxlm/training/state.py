@@ -8,6 +8,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from maxlm.config import Config
 from maxlm.models import transformer
+from maxlm.parallel.rules import logical_rules
 from maxlm.training.optimizer import make_optimizer
 
 
@@ -26,7 +27,7 @@ def abstract_state(config: Config, mesh: jax.sharding.Mesh) -> TrainState:
       ConfigError: a parameter cannot be divided over the mesh as the rules say.
     """
     optimizer = make_optimizer(config.optimizer, config.model)
-    shardings = transformer.param_shardings(config.model, mesh)
+    shardings = transformer.param_shardings(config.model, mesh, logical_rules(config.parallel))
     replicated = NamedSharding(mesh, PartitionSpec())
 
     def create() -> TrainState:

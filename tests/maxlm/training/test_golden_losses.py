@@ -21,6 +21,7 @@ import pytest
 from maxlm.config import Config, ParallelConfig, resolve_config
 from maxlm.parallel.batches import BATCH_DTYPES, BatchPlacement
 from maxlm.parallel.mesh import make_mesh
+from maxlm.parallel.rules import logical_rules
 from maxlm.training import step as steps
 from maxlm.training.state import abstract_state, init_state
 
@@ -72,7 +73,7 @@ def numbers(name: str, mesh_name: str) -> list[list[float]]:
     config = dataclasses.replace(config, parallel=MESHES[mesh_name])
     count = int(mesh_name.split()[0])
     mesh = make_mesh(config.parallel, jax.devices()[:count])
-    placement = BatchPlacement(mesh, config.data.batch_size)
+    placement = BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size)
     step = steps.compile_train_step(config, mesh, abstract_state(config, mesh),
                                     placement.abstract(config.data.sequence_length))
     state = init_state(config, mesh)

@@ -10,77 +10,74 @@ Shape legend: B rows of the batch, T tokens, H query heads, G key/value heads, R
 of each, K head width, Q queries of a block, S keys up to the end of the block; M = R * Q.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
-from maxlm.config.schema import ConfigError
+from maxlm.kernels.cpu.matmul import materialize
+from maxlm.kernels.description import AttentionDescription, AttentionInputs
 from maxlm.kernels.masks import MASKED, segment_starts
-from maxlm.kernels.matmul import materialize
-from maxlm.parallel.mesh import batch_shards
+from maxlm.parallel.execution import Execution
 from maxlm.precision.policy import matmul_precision
 
 BLOCK = 128  # queries; 64 and 256 were slower
 
 
-def blocked(
-    query_BTHK: jax.Array,
-    key_BSGK: jax.Array,
-    value_BSGK: jax.Array,
-    *,
-    query_segments_BT: jax.Array,
-    key_segments_BS: jax.Array,
-    query_index_BT: jax.Array | None = None,
-) -> jax.Array:
-    """As `maxlm.kernels.attention.reference`, for rows in which each segment is contiguous.
+class Blocked:
+    """Causal rows of whole documents in blocks of queries, with or without a window."""
 
-    Here a segment that continues after another one counts as two segments, in the reference as
-    one. Rows of maxlm/data never contain such a segment (tests/maxlm/data/test_plan.py), and
-    decoding, which has one segment, uses the reference.
+    def lacks(self, description: AttentionDescription, inputs: AttentionInputs) -> str | None:
+        if not description.causal:
+            return "computes causal attention only"
+        if description.logit_cap is not None or description.alibi:
+            return "has no logit cap and no ALiBi"
+        if description.segment_bias is not None:
+            return "never lets documents see each other (segment_bias)"
+        return None
 
-    Raises:
-      ConfigError: queries and keys are not the same tokens (a KV cache).
-    """
-    if query_index_BT is not None or query_BTHK.shape[1] != key_BSGK.shape[1]:
-        raise ConfigError("attention 'blocked' needs queries and keys of the same tokens; use "
-                          "'reference' with a KV cache")
-    del query_segments_BT  # the same tokens, so the same segments
-    starts_BT = segment_starts(key_segments_BS)
-    rows = query_BTHK.shape[0]
-    mesh = jax.sharding.get_abstract_mesh()
-    turn = 1 if mesh.empty else batch_shards(mesh)
-    if rows % turn:
-        turn = rows
-    B, T, H, K = query_BTHK.shape
-    G = key_BSGK.shape[2]
+    def __call__(self, query_BTHK: jax.Array, key_BTGK: jax.Array, value_BTGK: jax.Array,
+                 segments_BT: jax.Array, description: AttentionDescription, how: Execution
+                 ) -> jax.Array:
+        # The first key that each query sees.
+        starts_BT = segment_starts(segments_BT)
+        B, T, H, K = query_BTHK.shape
+        if description.window is not None:
+            starts_BT = jnp.maximum(starts_BT, jnp.arange(T) - (description.window - 1))
+        G = key_BTGK.shape[2]
+        turn = how.parts("batch")
+        if B % turn:
+            turn = B
 
-    def by_turn(x_B: jax.Array) -> jax.Array:
-        # Row i goes to turn i mod (B / turn): each device takes rows that it already holds.
-        return x_B.reshape(turn, B // turn, *x_B.shape[1:]).swapaxes(0, 1)
+        def by_turn(x_B: jax.Array) -> jax.Array:
+            # Row i goes to turn i mod (B / turn): each device takes rows that it already holds.
+            return x_B.reshape(turn, B // turn, *x_B.shape[1:]).swapaxes(0, 1)
 
-    query_BGRTK = query_BTHK.reshape(B, T, G, H // G, K).transpose(0, 2, 3, 1, 4)
-    out_BGRTK = _turns(*(by_turn(x) for x in (
-        query_BGRTK, key_BSGK.swapaxes(1, 2), value_BSGK.swapaxes(1, 2), starts_BT))
-    ).swapaxes(0, 1).reshape(query_BGRTK.shape)
-    return out_BGRTK.transpose(0, 3, 1, 2, 4).reshape(B, T, H, K)
+        query_BGRTK = query_BTHK.reshape(B, T, G, H // G, K).transpose(0, 2, 3, 1, 4)
+        out_BGRTK = _turns(description.scale_of(K), *(by_turn(x) for x in (
+            query_BGRTK, key_BTGK.swapaxes(1, 2), value_BTGK.swapaxes(1, 2), starts_BT))
+        ).swapaxes(0, 1).reshape(query_BGRTK.shape)
+        return out_BGRTK.transpose(0, 3, 1, 2, 4).reshape(B, T, H, K)
 
 
-@jax.custom_vjp
-def _turns(query, key, value, starts):
-    return _turns_forward(query, key, value, starts)[0]
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _turns(scale, query, key, value, starts):
+    return _turns_forward(scale, query, key, value, starts)[0]
 
 
-def _turns_forward(query, key, value, starts):
-    out, log_sum = jax.lax.map(lambda turn: _each_row(_forward, turn),
-                               (query, key, value, starts))
+def _turns_forward(scale, query, key, value, starts):
+    forward = functools.partial(_forward, scale)
+    out, log_sum = jax.lax.map(lambda turn: _each_row(forward, turn), (query, key, value, starts))
     out = checkpoint_name(out, "attention")
     log_sum = checkpoint_name(log_sum, "attention_log_sum")
     return out, (query, key, value, starts, out, log_sum)
 
 
-def _turns_backward(residuals, d_out):
+def _turns_backward(scale, residuals, d_out):
+    backward = functools.partial(_backward, scale)
     d_query_GKRT, d_key, d_value = jax.lax.map(
-        lambda turn: _each_row(_backward, turn), (*residuals, d_out))
+        lambda turn: _each_row(backward, turn), (*residuals, d_out))
     return jnp.moveaxis(d_query_GKRT, -3, -1), d_key, d_value, None
 
 
@@ -109,7 +106,7 @@ def _seen(starts_T, start: int, stop: int) -> jax.Array:
     return (key_index_S <= query_index_Q1) & (key_index_S >= starts_T[start:stop, None])
 
 
-def _forward(query_GRTK, key_GTK, value_GTK, starts_T):
+def _forward(scale, query_GRTK, key_GTK, value_GTK, starts_T):
     """Output [G, R, T, K], and log of the softmax sums [G, R, T, 1], float32, of one row."""
     G, R, T, K = query_GRTK.shape
     dtype = query_GRTK.dtype
@@ -117,7 +114,7 @@ def _forward(query_GRTK, key_GTK, value_GTK, starts_T):
     for start, stop in _blocks(T):
         query_GMK = query_GRTK[:, :, start:stop].reshape(G, -1, K)
         scores_GMS = jnp.where(jnp.tile(_seen(starts_T, start, stop), (R, 1)),
-                               _dot(query_GMK, key_GTK[:, :stop], (2, 2)) * K**-0.5, MASKED)
+                               _dot(query_GMK, key_GTK[:, :stop], (2, 2)) * scale, MASKED)
         highest_GM1 = scores_GMS.max(axis=-1, keepdims=True)
         weights_GMS = jnp.exp(scores_GMS - highest_GM1)
         sum_GM1 = weights_GMS.sum(axis=-1, keepdims=True)
@@ -127,7 +124,8 @@ def _forward(query_GRTK, key_GTK, value_GTK, starts_T):
     return jnp.concatenate(outs, axis=2), jnp.concatenate(log_sums, axis=2)
 
 
-def _backward(query_GRTK, key_GTK, value_GTK, starts_T, out_GRTK, log_sum_GRT1, d_out_GRTK):
+def _backward(scale, query_GRTK, key_GTK, value_GTK, starts_T, out_GRTK, log_sum_GRT1,
+              d_out_GRTK):
     """Gradients of query, as [G, K, R, T], key and value of one row, in their dtype.
 
     Scores are stored keys first, [G, S, M], and the keys are also stored transposed. Each matmul
@@ -147,11 +145,11 @@ def _backward(query_GRTK, key_GTK, value_GTK, starts_T, out_GRTK, log_sum_GRT1, 
         log_sum_G1M, delta_G1M = (x[:, :, start:stop].reshape(G, 1, -1)
                                   for x in (log_sum_GRT1, delta_GRT1))
         seen_SM = jnp.tile(_seen(starts_T, start, stop).T, (1, R))
-        scores_GSM = jnp.where(seen_SM, _dot(key_GTK[:, :stop], query_GMK, (2, 2)) * K**-0.5,
+        scores_GSM = jnp.where(seen_SM, _dot(key_GTK[:, :stop], query_GMK, (2, 2)) * scale,
                                MASKED)
         weights_GSM = jnp.exp(scores_GSM - log_sum_G1M)
         d_weights_GSM = _dot(value_GTK[:, :stop], d_out_GMK, (2, 2))
-        d_scores_GSM = (weights_GSM * (d_weights_GSM - delta_G1M) * K**-0.5).astype(dtype)
+        d_scores_GSM = (weights_GSM * (d_weights_GSM - delta_G1M) * scale).astype(dtype)
         d_query.append(_dot(key_GKT[:, :, :stop], d_scores_GSM, (2, 1), dtype).reshape(G, K, R, -1))
         d_key_GTK = d_key_GTK.at[:, :stop].add(_dot(d_scores_GSM, query_GMK, (2, 1)))
         d_value_GTK = d_value_GTK.at[:, :stop].add(

@@ -12,9 +12,9 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from maxlm.kernels.matmul import transposed
-from maxlm.parallel.mesh import batch_shards
-from maxlm.parallel.rules import constrain
+from maxlm.kernels.cpu import cross_entropy as cpu
+from maxlm.kernels.cpu.matmul import transposed
+from maxlm.parallel.execution import Execution
 from maxlm.precision.policy import matmul_precision
 
 
@@ -24,6 +24,7 @@ def cross_entropy(
     targets_BT: jax.Array,
     weights_BT: jax.Array,
     chunk: int,
+    how: Execution,
 ) -> tuple[jax.Array, jax.Array]:
     """Weighted sum of -log softmax(hidden head^T)[target], and the sum of weights.
 
@@ -39,8 +40,8 @@ def cross_entropy(
       summed over all microbatches and devices.
     """
     weights_BT = jax.lax.stop_gradient(weights_BT.astype(jnp.float32))
-    count, arrays = _pad(hidden_BTD, targets_BT, weights_BT, chunk)
-    return _sum(arrays[0], head_VD, *arrays[1:], count), arrays[2].sum()
+    count, arrays = _pad(hidden_BTD, targets_BT, weights_BT, chunk, how)
+    return _sum(arrays[0], head_VD, *arrays[1:], count, how), arrays[2].sum()
 
 
 def row_losses(
@@ -49,18 +50,20 @@ def row_losses(
     targets_BT: jax.Array,
     weights_BT: jax.Array,
     chunk: int,
+    how: Execution,
 ) -> jax.Array:
     """The loss sum of `cross_entropy` row by row, float32 [B], for evaluation per source."""
     count, (hidden_BTD, targets_BT, weights_BT) = _pad(
-        hidden_BTD, targets_BT, weights_BT.astype(jnp.float32), chunk)
-    return _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count)
+        hidden_BTD, targets_BT, weights_BT.astype(jnp.float32), chunk, how)
+    return _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count, how)
 
 
 def _pad(hidden_BTD: jax.Array, targets_BT: jax.Array, weights_BT: jax.Array,
-         chunk: int) -> tuple[int, tuple[jax.Array, ...]]:
+         chunk: int, how: Execution) -> tuple[int, tuple[jax.Array, ...]]:
     """Number of chunks, and the arrays padded to a multiple of it with tokens of weight 0."""
     B, T = targets_BT.shape
-    count = _chunk_count(B, T, chunk)
+    rows = max(1, B // how.parts("batch"))
+    count = min(T, -(-rows * T // chunk))
     arrays = (hidden_BTD, targets_BT, weights_BT)
     if padding := -T % count:
         arrays = tuple(jnp.pad(x, ((0, 0), (0, padding)) + ((0, 0),) * (x.ndim - 2))
@@ -68,17 +71,16 @@ def _pad(hidden_BTD: jax.Array, targets_BT: jax.Array, weights_BT: jax.Array,
     return count, arrays
 
 
-def _chunk_count(B: int, T: int, chunk: int) -> int:
-    mesh = jax.sharding.get_abstract_mesh()
-    rows = B if mesh.empty else max(1, B // batch_shards(mesh))
-    return min(T, -(-rows * T // chunk))
-
-
-def _logits(hidden_BCD: jax.Array, head_DV: jax.Array) -> jax.Array:
-    logits_BCV = jnp.dot(hidden_BCD.reshape(-1, hidden_BCD.shape[-1]), head_DV,
-                         precision=matmul_precision(hidden_BCD.dtype),
-                         preferred_element_type=jnp.float32).reshape(*hidden_BCD.shape[:-1], -1)
-    return constrain(logits_BCV, ("batch", "length", "vocab"))
+def _logits(hidden_BCD: jax.Array, head_DV: jax.Array, how: Execution) -> jax.Array:
+    precision = matmul_precision(hidden_BCD.dtype)
+    if how.uses_cpu_kernels:
+        logits_BCV = jnp.dot(hidden_BCD.reshape(-1, hidden_BCD.shape[-1]), head_DV,
+                             precision=precision, preferred_element_type=jnp.float32
+                             ).reshape(*hidden_BCD.shape[:-1], -1)
+    else:
+        logits_BCV = jnp.dot(hidden_BCD, head_DV, precision=precision,
+                             preferred_element_type=jnp.float32)
+    return how.constrain(logits_BCV, "batch", "length", "vocab")
 
 
 def _split(x: jax.Array, count: int) -> jax.Array:
@@ -106,55 +108,56 @@ def _token_losses(logits_BCV: jax.Array, targets_BC: jax.Array) -> tuple[jax.Arr
     return log_sum_BC - _at_target(logits_BCV, targets_BC), log_sum_BC
 
 
-def _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count):
+def _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count, how):
     head_DV = transposed(head_VD.astype(hidden_BTD.dtype))
 
     def chunk_loss(total_B, chunk):
         hidden_BCD, targets_BC, weights_BC = chunk
-        losses_BC, _ = _token_losses(_logits(hidden_BCD, head_DV), targets_BC)
+        losses_BC, _ = _token_losses(_logits(hidden_BCD, head_DV, how), targets_BC)
         return total_B + (losses_BC * weights_BC).sum(axis=1), None
 
     chunks = tuple(_split(x, count) for x in (hidden_BTD, targets_BT, weights_BT))
     return jax.lax.scan(chunk_loss, jnp.zeros(hidden_BTD.shape[0], jnp.float32), chunks)[0]
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def _sum(hidden_BTD, head_VD, targets_BT, weights_BT, count):
-    return _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count).sum()
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4, 5))
+def _sum(hidden_BTD, head_VD, targets_BT, weights_BT, count, how):
+    return _row_sums(hidden_BTD, head_VD, targets_BT, weights_BT, count, how).sum()
 
 
-def _sum_forward(hidden_BTD, head_VD, targets_BT, weights_BT, count):
-    dtype = hidden_BTD.dtype
-    precision = matmul_precision(dtype)
-    narrow_head_VD = head_VD.astype(dtype)
+def _sum_forward(hidden_BTD, head_VD, targets_BT, weights_BT, count, how):
+    narrow_head_VD = head_VD.astype(hidden_BTD.dtype)
     head_DV = transposed(narrow_head_VD)
 
-    def chunk_loss(carry, chunk):
+    def loss_sum(hidden_BCD, head_DV, targets_BC, weights_BC):
+        logits_BCV = _logits(hidden_BCD, head_DV, how)
+        losses_BC, log_sum_BC = _token_losses(logits_BCV, targets_BC)
+        return (losses_BC * weights_BC).sum(), (logits_BCV, log_sum_BC)
+
+    def add_chunk(carry, chunk):
         total, d_head_DV = carry
         hidden_BCD, targets_BC, weights_BC = chunk
-        logits_BCV = _logits(hidden_BCD, head_DV)
-        losses_BC, log_sum_BC = _token_losses(logits_BCV, targets_BC)
-        at_target_BCV = _is_target(targets_BC, logits_BCV.shape[-1])
-        d_logits_BCV = (jnp.exp(logits_BCV - log_sum_BC[..., None]) - at_target_BCV) * (
-            weights_BC[..., None])
-        d_logits_NV = d_logits_BCV.astype(dtype).reshape(-1, d_logits_BCV.shape[-1])
-        d_hidden_ND = jnp.dot(d_logits_NV, narrow_head_VD, precision=precision)
-        hidden_DN = transposed(hidden_BCD.reshape(d_hidden_ND.shape))
-        d_head_DV += jnp.dot(hidden_DN, d_logits_NV, precision=precision,
-                             preferred_element_type=jnp.float32)
-        d_head_DV = constrain(d_head_DV, ("embed", "vocab"))
-        return ((total + (losses_BC * weights_BC).sum(), d_head_DV),
-                d_hidden_ND.reshape(hidden_BCD.shape))
+        if how.uses_cpu_kernels:
+            loss, (logits_BCV, log_sum_BC) = loss_sum(hidden_BCD, head_DV, targets_BC, weights_BC)
+            d_hidden_BCD, d_chunk_DV = cpu.gradients(
+                hidden_BCD, narrow_head_VD, logits_BCV, log_sum_BC,
+                _is_target(targets_BC, logits_BCV.shape[-1]), weights_BC)
+        else:
+            (loss, _), (d_hidden_BCD, d_chunk_DV) = jax.value_and_grad(
+                loss_sum, argnums=(0, 1), has_aux=True)(
+                    hidden_BCD, head_DV, targets_BC, weights_BC)
+        d_head_DV = how.constrain(d_head_DV + d_chunk_DV, "embed", "vocab")
+        return (total + loss, d_head_DV), d_hidden_BCD
 
     chunks = tuple(_split(x, count) for x in (hidden_BTD, targets_BT, weights_BT))
     (total, d_head_DV), d_hidden = jax.lax.scan(
-        chunk_loss, (jnp.float32(0), jnp.zeros(head_DV.shape, jnp.float32)), chunks)
+        add_chunk, (jnp.float32(0), jnp.zeros(head_DV.shape, jnp.float32)), chunks)
     d_hidden_BTD = jnp.moveaxis(d_hidden, 0, 1).reshape(hidden_BTD.shape)
     # XLA:CPU cannot run a bfloat16 dot with a float32 result into which a transpose is folded.
     return total, (d_hidden_BTD, jax.lax.optimization_barrier(d_head_DV).T, head_VD)
 
 
-def _sum_backward(count, residuals, cotangent):
+def _sum_backward(count, how, residuals, cotangent):
     d_hidden_BTD, d_head_VD, head_VD = residuals
     return ((d_hidden_BTD * cotangent).astype(d_hidden_BTD.dtype),
             (d_head_VD * cotangent).astype(head_VD.dtype), None, None)
