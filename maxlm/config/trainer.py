@@ -257,6 +257,9 @@ class PrecisionConfig:
 
     compute: str = setting(
         "float32", "dtype of matmul inputs and activations", choices=("float32", "bfloat16"))
+    gradients: str = setting(
+        "float32", "dtype in which devices add their parts of a weight's gradient; bfloat16 halves "
+        "what they send. On the CPU always float32", choices=("float32", "bfloat16"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,12 @@ def flops_per_token(config: ModelConfig, sequence_length: int) -> float:
     Convention: 6 per matmul parameter (2 forward, 4 backward; arXiv:2001.08361), plus attention's
     two matmuls (scores, and weights times values): 12 * layers * heads * head_dim * T if every
     query met every key, halved because it meets only those before it (the convention of MaxText
-    since its pull request 1988). Packing is not subtracted.
+    since its pull request 1988). Of T keys a window w leaves w - w^2 / (2 T) instead of T / 2.
+    Packing is not subtracted.
     """
-    attention = 6 * config.num_layers * config.num_heads * config.head_dim * sequence_length
-    return 6 * matmul_param_count(config) + attention
+    keys = 0.0
+    for group in config.layer_groups():
+        for block in group.blocks:
+            window = min(block.window or sequence_length, sequence_length)
+            keys += group.repeat * (window - window**2 / (2 * sequence_length))
+    return 6 * matmul_param_count(config) + 12 * config.num_heads * config.head_dim * keys

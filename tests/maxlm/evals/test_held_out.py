@@ -13,7 +13,9 @@ from maxlm.config import ConfigError, EvalsConfig, ModelConfig, ParallelConfig
 from maxlm.evals.held_out import HeldOut, evaluation_plan, summarise
 from maxlm.models import transformer
 from maxlm.parallel.batches import BatchPlacement
+from maxlm.parallel.execution import Execution
 from maxlm.parallel.mesh import make_mesh
+from maxlm.parallel.rules import logical_rules
 from maxlm.training.state import abstract_state
 from tests import training_runs
 from tests.token_corpora import BOS, EOS, tiny_tokenizer, write_split
@@ -22,6 +24,8 @@ TEXTS = {"prose": ["word1 word2 文字", "word3", "word4 文字 word5 word6 word
          "code": ["def word9():\n\treturn 1", "x = 1"]}
 MODEL = ModelConfig(vocab_size=400, num_layers=2, embed_dim=32, num_heads=4, num_kv_heads=2,
                     head_dim=8, mlp_dim=48, init_std=0.3)
+
+RULES = logical_rules(ParallelConfig())
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def by_hand(encoded) -> dict[str, float]:
             ids = document.astype(np.int32)[None]
             logits = np.asarray(transformer.logits(
                 params(), ids, np.ones_like(ids), np.arange(ids.shape[1], dtype=np.int32)[None],
-                MODEL, training_runs.config().precision), np.float64)[0]
+                MODEL, Execution()), np.float64)[0]
             log_probabilities = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
             nats -= log_probabilities[np.arange(len(document) - 1), document[1:]].sum()
             count += len(document) - 1
@@ -81,7 +85,7 @@ def test_loss_perplexity_and_bits_per_byte(tokens, parallel, devices, batches):
     settings = config(directory, batches)
     mesh = make_mesh(parallel, jax.devices()[:devices])
     abstract = abstract_state(settings, mesh).params
-    held_out = HeldOut(settings, mesh, BatchPlacement(mesh, 2), abstract, plan(settings))
+    held_out = HeldOut(settings, mesh, BatchPlacement(mesh, RULES, 2), abstract, plan(settings))
     weights = jax.tree.map(lambda leaf, a: jax.device_put(leaf, a.sharding), params(), abstract)
     wanted = by_hand(encoded)
     for _ in range(2):  # the same rows again
@@ -96,7 +100,8 @@ def test_a_model_that_knows_nothing_has_the_perplexity_of_the_vocabulary(tokens)
     settings = config(directory, 3)
     mesh = make_mesh(ParallelConfig(), jax.devices()[:1])
     zeros = jax.tree.map(lambda leaf: 0 * leaf, params())
-    found = HeldOut(settings, mesh, BatchPlacement(mesh, 2), zeros, plan(settings)).run(zeros)
+    placement = BatchPlacement(mesh, RULES, 2)
+    found = HeldOut(settings, mesh, placement, zeros, plan(settings)).run(zeros)
     np.testing.assert_allclose(found["eval/perplexity"], 400, rtol=1e-5)
 
 

@@ -6,9 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-from maxlm.config import ConfigError, ModelConfig, PrecisionConfig
+from maxlm.config import ConfigError, ModelConfig
 from maxlm.interop import llama
 from maxlm.models import transformer
+from maxlm.models.positions import Rotary
+from maxlm.parallel.execution import Execution
 
 torch = pytest.importorskip("torch", reason="pip install torch==2.13.0 transformers")
 transformers = pytest.importorskip("transformers", reason="pip install torch==2.13.0 transformers")
@@ -48,7 +50,7 @@ def test_logits_at_512_tokens(config):
     ones = np.ones_like(tokens, np.int32)
     positions = np.tile(np.arange(LENGTH, dtype=np.int32), (2, 1))
     ours = jax.jit(transformer.logits, static_argnums=(4, 5))(
-        params, tokens, ones, positions, config, PrecisionConfig())
+        params, tokens, ones, positions, config, Execution())
     assert np.abs(expected).max() > 1
     assert np.abs(np.asarray(ours) - expected).max() < 1e-4
 
@@ -81,7 +83,6 @@ def test_interleaved_pairs_are_metas_permutation():
 
 def test_interleaved_rotation_gives_the_same_attention_scores():
     """Neighbour pairs turned by complex numbers (Meta's formula) and halves turned by `rotate`."""
-    from maxlm.models.positions import rope_tables, rotate
     random = np.random.default_rng(0)
     K, T = 32, 600
     weight_q, weight_k = random.normal(size=(2, K, 16)).astype(np.float32)
@@ -96,8 +97,9 @@ def test_interleaved_rotation_gives_the_same_attention_scores():
 
     def ours(weight):
         y = x @ llama._pair_halves(weight, 1).T
-        tables = rope_tables(np.arange(T)[None], K, 10000.0)
-        return np.asarray(rotate(y[None, :, None], tables))[0, :, 0]
+        rotary = Rotary(ModelConfig(head_dim=K, rope_theta=10000.0))
+        tables = rotary.tables(np.arange(T)[None], Execution())
+        return np.asarray(rotary.rotate(y[None, :, None], tables))[0, :, 0]
 
     np.testing.assert_allclose(ours(weight_q) @ ours(weight_k).T, expected, atol=2e-2, rtol=1e-3)
 

@@ -1,4 +1,7 @@
-"""Every attention implementation against the formula: values, gradients, packing, refusals."""
+"""Every attention kernel against the formula over a grid of descriptions, or its refusal."""
+
+import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -6,9 +9,21 @@ import numpy as np
 import pytest
 
 from maxlm.config import ConfigError
-from maxlm.kernels import attention, blocked_attention
+from maxlm.kernels import attention
+from maxlm.kernels.cpu import attention as cpu
+from maxlm.kernels.description import AttentionDescription, AttentionInputs, alibi_slopes
+from maxlm.parallel.execution import Execution
 
-IMPLEMENTATIONS = sorted(attention.IMPLEMENTATIONS)
+# One of each alone, and mixtures.
+DESCRIPTIONS = [AttentionDescription(), *(AttentionDescription(**fields) for fields in (
+    {"causal": False}, {"window": 1}, {"window": 7}, {"window": 100}, {"logit_cap": 2.0},
+    {"segment_bias": -3.0}, {"segment_bias": 0.0}, {"alibi": True}, {"scale": 0.5},
+    {"causal": False, "window": 5}, {"causal": False, "segment_bias": -1.0, "alibi": True},
+    {"window": 9, "logit_cap": 1.5, "scale": 2.0}, {"window": 16, "scale": 0.25},
+    {"window": 6, "segment_bias": -2.0, "logit_cap": 3.0, "alibi": True}))]
+# Kernels that run here; the platform they are asked for.
+CASES = [("reference", "cpu"), ("blocked", "cpu")]
+HEADS = [(4, 4), (4, 2), (6, 1)]  # ALiBi's slopes differ where heads are no power of two
 
 
 def inputs(B, T, H, G, K, dtype=np.float32):
@@ -25,73 +40,131 @@ def inputs(B, T, H, G, K, dtype=np.float32):
     return query, key, value, segments
 
 
-def by_hand(query, key, value, segments):
-    """One query at a time, in float64, with numpy."""
+def by_hand(query, key, value, segments, description):
+    """One pair of tokens at a time, in float64, with numpy."""
     B, T, H, K = query.shape
     G = key.shape[2]
+    scale = K**-0.5 if description.scale is None else description.scale
+    slopes = [2 ** (-8 * (h + 1) / H) for h in range(H)] if H == 4 else (
+        [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3])
     out = np.zeros(query.shape)
-    for b in range(B):
-        for h in range(H):
-            k, v = (x[b, :, h * G // H].astype(np.float64) for x in (key, value))
-            for t in range(T):
-                seen = [s for s in range(t + 1) if segments[b, s] == segments[b, t]]
-                scores = k[seen] @ query[b, t, h].astype(np.float64) / np.sqrt(K)
-                weights = np.exp(scores - scores.max())
-                out[b, t, h] = weights @ v[seen] / weights.sum()
+    for b, h, t in itertools.product(range(B), range(H), range(T)):
+        k, v = (x[b, :, h * G // H].astype(np.float64) for x in (key, value))
+        scores, seen = [], []
+        for s in range(t + 1 if description.causal else T):
+            other = segments[b, s] != segments[b, t]
+            if (other and description.segment_bias is None) or (
+                    description.window and abs(t - s) >= description.window):
+                continue
+            score = scale * k[s] @ query[b, t, h].astype(np.float64)
+            if description.logit_cap:
+                score = description.logit_cap * math.tanh(score / description.logit_cap)
+            if description.alibi:
+                score -= slopes[h] * abs(t - s)
+            scores.append(score + (description.segment_bias if other else 0))
+            seen.append(s)
+        weights = np.exp(np.array(scores) - max(scores))
+        out[b, t, h] = weights @ v[seen] / weights.sum()
     return out
 
 
-def run(name, query, key, value, segments):
-    return attention.IMPLEMENTATIONS[name](query, key, value, query_segments_BT=segments,
-                                           key_segments_BS=segments)
+def lacks(name, platform, description, heads, T, K, dtype):
+    return attention.KERNELS[name].lacks(
+        description, AttentionInputs(T, *heads, K, dtype, platform))
 
 
-@pytest.mark.parametrize("name", IMPLEMENTATIONS)
-@pytest.mark.parametrize("heads", [(4, 4), (4, 2), (4, 1)])
-def test_values_are_those_of_the_formula(name, heads, monkeypatch):
-    monkeypatch.setattr(blocked_attention, "BLOCK", 16)  # 40 tokens: two blocks and a half
-    arrays = inputs(3, 40, *heads, 8)
-    np.testing.assert_allclose(jax.jit(run, static_argnums=0)(name, *arrays), by_hand(*arrays),
-                               atol=2e-6)
+def run(name, query, key, value, segments, description):
+    return attention.KERNELS[name](query, key, value, segments, description, Execution())
+
+
+@pytest.mark.parametrize(("description", "heads"), zip(DESCRIPTIONS, itertools.cycle(HEADS)),
+                         ids=str)
+@pytest.mark.parametrize(("name", "platform"), CASES)
+def test_values_and_gradients_are_those_of_the_formula(name, platform, description, heads,
+                                                       monkeypatch):
+    if lacks(name, platform, description, heads, 40, 8, "float32"):
+        assert name != "reference"
+        return
+    monkeypatch.setattr(cpu, "BLOCK", 16)  # 40 tokens: two blocks and a half
+    arrays = inputs(2, 40, *heads, 8)
+    weights = np.random.default_rng(1).normal(size=arrays[0].shape).astype(np.float32)
+
+    def total(kernel, *arrays):
+        out = run(kernel, *arrays, description)
+        return (out * weights).sum(), out
+
+    results = {kernel: jax.jit(jax.grad(total, argnums=(1, 2, 3), has_aux=True),
+                               static_argnums=0)(kernel, *arrays)
+               for kernel in {name, "reference"}}
+    np.testing.assert_allclose(results[name][1], by_hand(*arrays, description), atol=2e-6)
+    for ours, truth in zip(results[name][0], results["reference"][0], strict=True):
+        np.testing.assert_allclose(ours, truth, atol=1e-5)
 
 
 @pytest.mark.parametrize("T", [1, 127, 128, 300])
-@pytest.mark.parametrize("heads", [(4, 4), (4, 2), (4, 1)])
-def test_blocked_gradients_are_those_of_the_reference(T, heads):
-    query, key, value, segments = inputs(2, max(T, 4), *heads, 8)
-    query, key, value, segments = (x[:, :T] for x in (query, key, value, segments))
-    weights = np.random.default_rng(1).normal(size=query.shape).astype(np.float32)
-
-    def gradients(name):
-        def total(query, key, value):
-            return (run(name, query, key, value, segments) * weights).sum()
-
-        return jax.jit(jax.grad(total, argnums=(0, 1, 2)))(query, key, value)
-
-    for ours, truth in zip(gradients("blocked"), gradients("reference"), strict=True):
-        np.testing.assert_allclose(ours, truth, atol=5e-6)
+def test_blocked_at_the_edges_of_its_blocks(T):
+    query, key, value, segments = (x[:, :T] for x in inputs(2, max(T, 4), 4, 2, 8))
+    for description in (AttentionDescription(), AttentionDescription(window=130)):
+        np.testing.assert_allclose(
+            *(run(name, query, key, value, segments, description)
+              for name in ("blocked", "reference")), atol=5e-6)
 
 
-@pytest.mark.parametrize("name", IMPLEMENTATIONS)
-def test_rows_of_padding_only_are_finite_and_so_are_their_gradients(name):
+@pytest.mark.parametrize(("name", "platform"), CASES)
+def test_rows_of_padding_only_are_finite_and_so_are_their_gradients(name, platform):
     query, key, value, segments = inputs(2, 64, 2, 2, 8)
-    segments = np.zeros_like(segments)
-    grads = jax.grad(lambda *x: run(name, *x, segments).sum(), argnums=(0, 1, 2))(query, key, value)
+    grads = jax.grad(lambda *x: run(name, *x, np.zeros_like(segments), AttentionDescription()
+                                    ).sum(), argnums=(0, 1, 2))(query, key, value)
     assert all(np.isfinite(g).all() for g in grads)
 
 
-@pytest.mark.parametrize("name", IMPLEMENTATIONS)
-def test_bfloat16_keeps_the_softmax_in_float32(name):
+@pytest.mark.parametrize(("name", "platform"), CASES)
+def test_bfloat16_keeps_the_softmax_in_float32(name, platform):
     query, key, value, segments = inputs(1, 256, 2, 2, 16, jnp.bfloat16)
     # One large score among many small ones: a bfloat16 sum of 255 small weights would stall.
     key[:, 1:] *= 0.01
-    out = np.asarray(run(name, query, key, value, np.ones_like(segments)), np.float32)
-    truth = by_hand(query, key, value, np.ones_like(segments))
-    assert out.dtype == np.float32 and np.abs(out - truth).max() < 0.02
+    arrays = query, key, value, np.ones_like(segments)
+    out = np.asarray(run(name, *arrays, AttentionDescription()), np.float32)
+    assert np.abs(out - by_hand(*arrays, AttentionDescription())).max() < 0.02
 
 
-def test_blocked_refuses_a_cache():
-    query, key, value, segments = inputs(1, 8, 2, 2, 8)
-    with pytest.raises(ConfigError, match="same tokens"):
-        attention.blocked(query[:, :1], key, value, query_segments_BT=segments[:, :1],
-                          key_segments_BS=segments, query_index_BT=np.array([[3]]))
+def test_published_slopes():
+    assert alibi_slopes(8) == [2**-i for i in range(1, 9)]
+    # Of 12 heads (the released code's get_slopes): those of 8, then every other one of 16.
+    assert alibi_slopes(12) == [2**-i for i in range(1, 9)] + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
+
+
+# -- which kernel runs --------------------------------------------------------------------------
+
+CPU = AttentionInputs(64, 4, 4, 16, "float32", "cpu")
+
+
+def test_auto_takes_the_best_that_can_and_says_so():
+    assert attention.choose("auto", [AttentionDescription()], CPU) == (
+        "blocked", "attention: blocked, chosen for cpu")
+    name, note = attention.choose(
+        "auto", [AttentionDescription(), AttentionDescription(alibi=True)], CPU)
+    assert name == "reference" and "blocked has no logit cap and no ALiBi" in note
+
+
+def test_a_named_kernel_that_cannot_is_refused():
+    with pytest.raises(ConfigError, match="'blocked' never lets documents see each other"):
+        attention.choose("blocked", [AttentionDescription(segment_bias=-1.0)], CPU)
+    with pytest.raises(ConfigError, match="no kernel 'blockd'; did you mean 'blocked'"):
+        attention.choose("blockd", [AttentionDescription()], CPU)
+
+
+def test_a_kernel_of_ones_own_takes_one_class(monkeypatch):
+    class Average:
+        """Ignores scores: the mean of the values of the row."""
+
+        def lacks(self, description, inputs):
+            return "needs a full row" if description.causal else None
+
+        def __call__(self, query, key, value, segments, description, how):
+            return jnp.broadcast_to(value.mean(axis=1, keepdims=True), query.shape)
+
+    monkeypatch.setitem(attention.KERNELS, "average", Average())
+    with pytest.raises(ConfigError, match="'average' needs a full row"):
+        attention.choose("average", [AttentionDescription()], CPU)
+    assert attention.choose("average", [AttentionDescription(causal=False)], CPU)[0] == "average"

@@ -3,9 +3,11 @@
 import numpy as np
 
 from maxlm.config import ModelConfig, PrecisionConfig
+from maxlm.parallel.execution import Execution
 
-FLOAT32 = PrecisionConfig()
-BFLOAT16 = PrecisionConfig(compute="bfloat16")
+# How the commands run a model on one CPU.
+FLOAT32 = Execution(attention="blocked")
+BFLOAT16 = Execution(PrecisionConfig(compute="bfloat16"), attention="blocked")
 SMALL = ModelConfig(vocab_size=256, num_layers=3, embed_dim=64, num_heads=8, num_kv_heads=4,
                     head_dim=16, mlp_dim=96, loss_chunk=64)
 

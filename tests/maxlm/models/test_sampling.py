@@ -5,14 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from maxlm.config import ConfigError, ModelConfig, PrecisionConfig
+from maxlm.config import ConfigError, ModelConfig
 from maxlm.models import sampling as sampling_module
 from maxlm.models import transformer
 from maxlm.models.sampling import Sampling, continue_prompts, filter_logits, sample
+from tests.maxlm.models.examples import FLOAT32
 
 MODEL = ModelConfig(vocab_size=61, num_layers=2, embed_dim=32, num_heads=4, num_kv_heads=2,
                     head_dim=8, mlp_dim=64, init_std=0.3)
-PRECISION = PrecisionConfig()
+HOW = FLOAT32
 EOS = 2
 ALL = np.ones(MODEL.vocab_size, bool)
 PROMPTS = [[1, 5, 9, 33, 20], [1], [1, 40, 7]]
@@ -60,7 +61,7 @@ def test_draws_have_the_distribution_of_the_logits():
 def generate(params, prompts, sampling, max_tokens=12, allowed=ALL, eos=EOS):
     texts = [[] for _ in prompts]
     for new in continue_prompts(params, prompts, max_tokens, allowed, eos, sampling, MODEL,
-                                PRECISION):
+                                HOW):
         for text, token in zip(texts, new, strict=True):
             if token is not None:
                 text.append(token)
@@ -76,7 +77,7 @@ def greedy_without_cache(params, prompt, max_tokens):
         row = np.zeros((1, T), np.int32)
         row[0, :len(tokens)] = tokens
         segments = np.asarray(np.arange(T)[None] < len(tokens), np.int32)
-        logits = forward(params, row, segments, np.arange(T)[None] * segments, MODEL, PRECISION)
+        logits = forward(params, row, segments, np.arange(T)[None] * segments, MODEL, HOW)
         best = int(logits[0, len(tokens) - 1].argmax())
         if best == EOS:
             break
@@ -121,7 +122,7 @@ def test_rows_are_filled_up_to_the_devices(params):
     full = jax.sharding.Mesh(mesh.devices.reshape(2, 1, 2, 1, 1, 1),
                              ("data", "stage", "fsdp", "expert", "context", "tensor"))
     expected = generate(params, PROMPTS, Sampling(temperature=0))
-    placed = jax.device_put(params, transformer.param_shardings(MODEL, full))
+    placed = jax.device_put(params, transformer.param_shardings(MODEL, full, HOW.rules))
     with jax.set_mesh(full):
         assert generate(placed, PROMPTS, Sampling(temperature=0)) == expected
 

@@ -7,7 +7,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from maxlm.config import ParallelConfig
 from maxlm.models import transformer
-from maxlm.parallel.mesh import BATCH_AXES, make_mesh
+from maxlm.parallel.mesh import make_mesh
 from tests.maxlm.models.examples import FLOAT32, SMALL, packed_batch
 
 BATCH = packed_batch([[40, 24], [64], [10, 20, 30], [63], [5] * 12, [33, 31], [64], [1, 50]],
@@ -26,11 +26,11 @@ def test_mesh_gives_the_loss_and_gradients_of_one_device(sizes):
     (loss, weight), grads = jax.jit(loss_and_grads)(params, BATCH)
 
     mesh = make_mesh(ParallelConfig(**{"data": 1, **sizes}))
-    shardings = transformer.param_shardings(SMALL, mesh)
+    shardings = transformer.param_shardings(SMALL, mesh, FLOAT32.rules)
     with jax.set_mesh(mesh):
         sharded_params = jax.jit(transformer.init_params, static_argnums=0,
                                  out_shardings=shardings)(SMALL, 0)
-        batch = jax.device_put(BATCH, NamedSharding(mesh, PartitionSpec(BATCH_AXES)))
+        batch = jax.device_put(BATCH, NamedSharding(mesh, PartitionSpec(("data", "fsdp"))))
         (mesh_loss, mesh_weight), mesh_grads = jax.jit(
             loss_and_grads, out_shardings=(None, shardings))(sharded_params, batch)
 

@@ -8,7 +8,10 @@ from maxlm.config import ConfigError, ParallelConfig
 from maxlm.data.plan import Plan
 from maxlm.parallel.batches import BATCH_DTYPES, ROW_DTYPES, BatchPlacement
 from maxlm.parallel.mesh import make_mesh
+from maxlm.parallel.rules import logical_rules
 from tests import training_runs
+
+RULES = logical_rules(ParallelConfig())
 
 
 @pytest.mark.parametrize("parallel", [
@@ -16,7 +19,7 @@ from tests import training_runs
     ParallelConfig(data=1, tensor=8)])
 def test_each_device_holds_its_rows_of_the_plan(parallel):
     mesh = make_mesh(parallel)
-    placement = BatchPlacement(mesh, 8)
+    placement = BatchPlacement(mesh, RULES, 8)
     plan = Plan.build(training_runs.config().data, 0)
     assert placement.local_rows == list(range(8))  # one process holds all
     wanted = plan.rows(3) | {"bytes": np.arange(8, dtype=np.int32)}
@@ -35,7 +38,7 @@ def test_each_device_holds_its_rows_of_the_plan(parallel):
 
 
 def test_abstract_is_what_put_returns():
-    placement = BatchPlacement(make_mesh(ParallelConfig(data=2, fsdp=4)), 16)
+    placement = BatchPlacement(make_mesh(ParallelConfig(data=2, fsdp=4)), RULES, 16)
     plan = Plan.build(training_runs.config(data__batch_size=16).data, 0)
     rows = plan.rows(0) | {"bytes": np.arange(16, dtype=np.int32)}
     for name, wanted in placement.abstract(64, evaluation=True).items():
@@ -51,6 +54,6 @@ def test_abstract_is_what_put_returns():
     (4, 1, "use a multiple of 8, for example 8")])
 def test_rows_that_do_not_divide(rows, accumulation, words):
     with pytest.raises(ConfigError) as caught:
-        BatchPlacement(make_mesh(ParallelConfig(data=2, fsdp=4)), rows, accumulation)
+        BatchPlacement(make_mesh(ParallelConfig(data=2, fsdp=4)), RULES, rows, accumulation)
     assert "config.data.batch_size" in str(caught.value) and words in str(caught.value)
     assert jax.device_count() == 8

@@ -12,6 +12,7 @@ from maxlm.config import ParallelConfig
 from maxlm.data.plan import Plan
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import make_mesh
+from maxlm.parallel.rules import logical_rules
 from maxlm.training import step as steps
 from maxlm.training.state import abstract_state, init_state
 from tests import training_runs as runs
@@ -22,7 +23,7 @@ TWENTY = {"run__steps": 20, "checkpoint__every_steps": 10, "evals__every_steps":
 def one_device_losses(count: int) -> list[float]:
     config = runs.config(run__steps=count)
     mesh = make_mesh(ParallelConfig(), jax.devices()[:1])
-    placement = BatchPlacement(mesh, config.data.batch_size)
+    placement = BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size)
     plan = Plan.build(config.data, 0)
     state = init_state(config, mesh)
     step = steps.compile_train_step(config, mesh, abstract_state(config, mesh),

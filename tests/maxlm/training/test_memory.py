@@ -20,6 +20,7 @@ from maxlm.config import (
 )
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import make_mesh
+from maxlm.parallel.rules import logical_rules
 from maxlm.training import memory
 from maxlm.training.state import abstract_state
 from maxlm.training.step import compile_train_step
@@ -81,7 +82,8 @@ def test_no_compiled_program_takes_less(section, settings, compute):
     config = build(Config, values)
     sizes = config.parallel
     mesh = make_mesh(sizes, jax.devices()[:sizes.data * sizes.fsdp * sizes.tensor])
-    placement = BatchPlacement(mesh, config.data.batch_size, config.run.accumulation_steps)
+    placement = BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size,
+                               config.run.accumulation_steps)
     batch = placement.abstract(config.data.sequence_length)
     analysis = compile_train_step(
         config, mesh, abstract_state(config, mesh), batch).memory_analysis()

@@ -9,14 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from maxlm.config import ModelConfig, ParallelConfig, PrecisionConfig
+from maxlm.config import ModelConfig, ParallelConfig
 from maxlm.data.plan import Plan
 from maxlm.models import transformer
 from maxlm.parallel.batches import BATCH_DTYPES, BatchPlacement
 from maxlm.parallel.mesh import make_mesh
+from maxlm.parallel.rules import logical_rules
 from maxlm.training import step as steps
 from maxlm.training.state import abstract_state, init_state
 from tests import training_runs
+from tests.maxlm.models.examples import BFLOAT16, FLOAT32
 
 MODEL = ModelConfig(vocab_size=96, num_layers=2, embed_dim=32, num_heads=4, num_kv_heads=2,
                     head_dim=8, mlp_dim=48, loss_chunk=64)
@@ -42,7 +44,15 @@ def accumulated(count: int, batch, compute: str = "float32"):
     config = configuration(run__accumulation_steps=count, precision__compute=compute,
                            data__batch_size=len(batch["tokens"]))
     params = transformer.init_params(MODEL, 0)
-    return jax.jit(functools.partial(steps.loss_and_gradients, config))(params, batch)
+    return loss_and_gradients(config, params, batch)
+
+
+def loss_and_gradients(config, params, batch):
+    """Loss sum, trained tokens, gradient of the sum."""
+    how = BFLOAT16 if config.precision.compute == "bfloat16" else FLOAT32
+    losses, grads = jax.jit(functools.partial(steps.loss_and_gradients, config, how))(
+        params, batch, jnp.int32(0))
+    return *losses["loss"], grads
 
 
 def largest_difference(one, other) -> float:
@@ -85,10 +95,10 @@ def test_a_step_clips_by_global_norm_and_reports_the_norm_before(clip_norm):
     mesh = make_mesh(ParallelConfig(), jax.devices()[:1])
     state = init_state(config, mesh)
     batch = random_batch(8, 24)
-    loss, tokens, grads = jax.tree.map(np.asarray, jax.jit(
-        functools.partial(steps.loss_and_gradients, config))(state.params, batch))
+    loss, tokens, grads = jax.tree.map(
+        np.asarray, loss_and_gradients(config, state.params, batch))
     before = jax.tree.map(np.array, state.params)  # copies: the step takes the buffers
-    after, metrics = jax.jit(functools.partial(steps.train_step, config))(state, batch)
+    after, metrics = jax.jit(functools.partial(steps.train_step, config, FLOAT32))(state, batch)
 
     grads = jax.tree.map(lambda g: g / tokens, grads)
     norm = math.sqrt(sum(float((g.astype(np.float64) ** 2).sum()) for g in jax.tree.leaves(grads)))
@@ -113,7 +123,7 @@ def test_a_step_clips_by_global_norm_and_reports_the_norm_before(clip_norm):
 def test_the_first_loss_is_near_ln_of_the_vocabulary(tied):
     model = dataclasses.replace(MODEL, tie_embeddings=tied, vocab_size=4096, embed_dim=128)
     batch = random_batch(8, 24)
-    loss, count = jax.jit(lambda p: transformer.loss(p, batch, model, PrecisionConfig()))(
+    loss, count = jax.jit(lambda p: transformer.loss(p, batch, model, FLOAT32))(
         transformer.init_params(model, 3))
     assert abs(float(loss / count) / math.log(4096) - 1) < 0.02
 
@@ -127,7 +137,7 @@ def test_a_fixed_batch_is_memorised():
     batch = random_batch(4, 32) | {
         "tokens": text[:, :-1], "targets": text[:, 1:], "segment_ids": np.ones((4, 32), np.int32),
         "weights": np.ones((4, 32), np.float32)}
-    step = jax.jit(functools.partial(steps.train_step, config), donate_argnums=0)
+    step = jax.jit(functools.partial(steps.train_step, config, FLOAT32), donate_argnums=0)
     state = init_state(config, mesh)
     for _ in range(300):
         state, metrics = step(state, batch)
@@ -147,7 +157,8 @@ def trained(parallel: ParallelConfig, devices, count: int, **settings) -> tuple[
     """Losses of the first steps, and the batches as they lay on the devices."""
     config = training_runs.config(run__steps=count, **settings)
     mesh = make_mesh(parallel, devices)
-    placement = BatchPlacement(mesh, config.data.batch_size, config.run.accumulation_steps)
+    placement = BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size,
+                               config.run.accumulation_steps)
     plan = Plan.build(config.data, config.run.seed)
     state = init_state(config, mesh)
     step = steps.compile_train_step(config, mesh, abstract_state(config, mesh),

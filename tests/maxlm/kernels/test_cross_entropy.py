@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from maxlm.models.losses import cross_entropy
+from maxlm.kernels import cross_entropy as kernel
+from maxlm.parallel.execution import Execution
 
 B, T, D, V = 3, 20, 16, 50
 RANDOM = np.random.default_rng(0)
@@ -13,6 +14,14 @@ HIDDEN = RANDOM.normal(size=(B, T, D)).astype(np.float32)
 HEAD = RANDOM.normal(size=(V, D)).astype(np.float32)
 TARGETS = RANDOM.integers(0, V, (B, T)).astype(np.int32)
 WEIGHTS = (RANDOM.random((B, T)) < 0.7).astype(np.float32) * 0.5
+
+
+# The forms of the CPU and of accelerators.
+FORMS = {"cpu": Execution(platform="cpu"), "tpu": Execution(platform="tpu")}
+
+
+def cross_entropy(hidden, head, targets, weights, chunk, form="cpu"):
+    return kernel.cross_entropy(hidden, head, targets, weights, chunk, FORMS[form])
 
 
 def plain(hidden, head, targets, weights):
@@ -23,19 +32,20 @@ def plain(hidden, head, targets, weights):
     return -(picked * weights).sum(), weights.sum()
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("chunk", [1, 7, 16, 60, 1000])
-def test_value_and_gradients_equal_the_unchunked_ones(chunk):
+def test_value_and_gradients_equal_the_unchunked_ones(chunk, form):
     def both(function, *extra):
         return jax.jit(jax.value_and_grad(
             lambda h, w: function(h, w, TARGETS, WEIGHTS, *extra), argnums=(0, 1), has_aux=True)
         )(HIDDEN, HEAD)
 
-    (loss, count), grads = both(cross_entropy, chunk)
+    (loss, count), grads = both(cross_entropy, chunk, form)
     (truth, truth_count), truth_grads = both(plain)
     np.testing.assert_allclose(loss, truth, rtol=1e-6)
     np.testing.assert_allclose(count, truth_count)
-    np.testing.assert_allclose(jax.jit(cross_entropy, static_argnums=4)(
-        HIDDEN, HEAD, TARGETS, WEIGHTS, chunk)[0], truth, rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(cross_entropy, static_argnums=(4, 5))(
+        HIDDEN, HEAD, TARGETS, WEIGHTS, chunk, form)[0], truth, rtol=1e-6)
     for ours, expected in zip(grads, truth_grads, strict=True):
         np.testing.assert_allclose(ours, expected, atol=3e-6)
 
@@ -46,10 +56,11 @@ def test_scaling_the_loss_scales_its_gradient():
     np.testing.assert_allclose(grad, 3 * once, rtol=1e-6)
 
 
-def test_bfloat16_hidden_still_gives_a_float32_loss():
+@pytest.mark.parametrize("form", FORMS)
+def test_bfloat16_hidden_still_gives_a_float32_loss(form):
     # Logits near 300, where bfloat16 steps are 2: losses of a fraction need float32 logits.
     hidden, head = HIDDEN.astype(jnp.bfloat16), (HEAD * 20).astype(jnp.bfloat16)
-    loss, _ = cross_entropy(hidden, head.astype(np.float32), TARGETS, WEIGHTS, 16)
+    loss, _ = cross_entropy(hidden, head.astype(np.float32), TARGETS, WEIGHTS, 16, form)
     truth, _ = plain(hidden.astype(np.float32), head.astype(np.float32), TARGETS, WEIGHTS)
     assert loss.dtype == jnp.float32
     np.testing.assert_allclose(loss, truth, rtol=1e-4)
@@ -61,14 +72,15 @@ def test_extreme_logits_stay_finite():
     assert np.isfinite(loss) and np.isfinite(grads).all()
 
 
-def test_memory_does_not_grow_with_tokens_times_vocabulary():
+@pytest.mark.parametrize("form", FORMS)
+def test_memory_does_not_grow_with_tokens_times_vocabulary(form):
     """Temporary bytes of the compiled gradient, with 4 and 16 chunks of 64 tokens of 4096 words."""
     def temporary(tokens):
         shapes = (jax.ShapeDtypeStruct((1, tokens, 8), jnp.float32),
                   jax.ShapeDtypeStruct((4096, 8), jnp.float32),
                   jax.ShapeDtypeStruct((1, tokens), jnp.int32),
                   jax.ShapeDtypeStruct((1, tokens), jnp.float32))
-        gradient = jax.grad(lambda *x: cross_entropy(*x, 64)[0], argnums=(0, 1))
+        gradient = jax.grad(lambda *x: cross_entropy(*x, 64, form)[0], argnums=(0, 1))
         return jax.jit(gradient).lower(*shapes).compile().memory_analysis().temp_size_in_bytes
 
     few, many = temporary(256), temporary(1024)
