@@ -46,6 +46,7 @@ from maxlm.telemetry.metrics import MetricsFile
 from maxlm.training import step as steps
 from maxlm.training.checkpoint_reader import Meta
 from maxlm.training.checkpoints import Checkpointer
+from maxlm.training.execution import kernel_note
 from maxlm.training.faults import naming_full_disk, naming_no_memory
 from maxlm.training.memory import refuse_too_large
 from maxlm.training.resume import refuse_other_run, start_notes
@@ -132,6 +133,7 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
            f"{config.run.steps} steps, {jax.device_count()} {jax.devices()[0].platform} device(s) "
            f"of {jax.process_count()} process(es)")
 
+    report(kernel_note(config, mesh))
     for line in plan.distorted():
         report(f"note: {line}")
 

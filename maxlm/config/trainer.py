@@ -96,8 +96,7 @@ class ModelConfig:
         above=0)
     attention: str = setting(
         "auto", "attention kernel: auto (the best for the platform, named at start), blocked (CPU: "
-        "by blocks of queries, scores never whole), reference (by the formula)",
-        choices=("auto", "blocked", "reference"))
+        "by blocks of queries, scores never whole), reference (by the formula)")
     remat: str = setting(
         "none", "what the backward pass recomputes: none (all saved), dots (matmul outputs saved), "
         "full (only block inputs saved)", choices=("none", "dots", "full"))

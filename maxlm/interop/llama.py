@@ -36,12 +36,28 @@ _BLOCK: dict[tuple[str, ...], str] = {
 }
 
 
+# What LlamaConfig has no field for.
+_FIXED = {"groups": (), "positions": "rotary", "norm": "rmsnorm", "feed_forward": "gated",
+          "activation": "silu", "logit_cap": None, "attention_scale": None, "segment_bias": None}
+
+
+def _refuse_others(config: ModelConfig) -> None:
+    for field, value in _FIXED.items():
+        if getattr(config, field) != value:
+            raise ConfigError(f"config.model.{field}: {getattr(config, field)!r} has no place in a "
+                              f"Llama model, which has {value!r}")
+
+
 def llama_config(config: ModelConfig, max_positions: int) -> dict[str, Any]:
     """The fields of transformers' `LlamaConfig` (its config.json) for this model.
 
     Args:
       max_positions: longest sequence it is meant for, tokens.
+
+    Raises:
+      ConfigError: the model has something that Llama has not.
     """
+    _refuse_others(config)
     return {
         "model_type": "llama",
         "architectures": ["LlamaForCausalLM"],
@@ -88,7 +104,11 @@ def to_llama(params: Params, config: ModelConfig, *,
 
     A tied model has no "lm_head.weight". Store `llama_config` too: rope theta and the epsilon of
     the norms are not in the weights.
+
+    Raises:
+      ConfigError: the model has something that Llama has not.
     """
+    _refuse_others(config)
     named = {}
     for path, array in _flat(params):
         array = np.asarray(array)
@@ -113,8 +133,10 @@ def from_llama(weights: Mapping[str, Any], config: ModelConfig, *,
     """Our parameters (numpy, float32) from transformers' state dict (numpy arrays by name).
 
     Raises:
-      ConfigError: a weight is missing, has another shape than the model, or has no place in it.
+      ConfigError: a weight is missing, has another shape than the model, or has no place in it; the
+        model has something that Llama has not.
     """
+    _refuse_others(config)
     wanted = set()
 
     def read(name: str, shape: tuple[int, ...]) -> np.ndarray:

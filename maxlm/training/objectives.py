@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 import jax
 
-from maxlm.config import Config
+from maxlm.config import Config, ConfigError
+from maxlm.config.schema import suggestion
 from maxlm.models import transformer
 from maxlm.parallel.execution import Execution
 
@@ -51,6 +52,18 @@ class CausalLM:
 
 
 OBJECTIVES: dict[str, Objective] = {"causal_lm": CausalLM()}
+
+
+def objective_of(config: Config) -> Objective:
+    """
+    Raises:
+      ConfigError: there is no objective of this name.
+    """
+    name = config.objective.name
+    if name not in OBJECTIVES:
+        raise ConfigError(f"config.objective.name: no objective {name!r}; "
+                          f"{suggestion(name, OBJECTIVES)}")
+    return OBJECTIVES[name]
 
 
 def step_key(seed: int, step: jax.Array, microbatch: jax.Array | int) -> jax.Array:

@@ -16,7 +16,7 @@ from maxlm.kernels.compiler import compiler_options
 from maxlm.models import transformer
 from maxlm.parallel.execution import Execution
 from maxlm.training.execution import make_execution
-from maxlm.training.objectives import OBJECTIVES, Batch, Losses, step_key
+from maxlm.training.objectives import Batch, Losses, objective_of, step_key
 from maxlm.training.optimizer import make_optimizer
 from maxlm.training.schedule import learning_rate
 from maxlm.training.state import TrainState
@@ -49,7 +49,7 @@ def loss_and_gradients(
       (sum, count) of each loss, float32; and the gradient, float32, like params, not yet divided by
       the count of the main loss.
     """
-    objective = OBJECTIVES[config.objective.name]
+    objective = objective_of(config)
     main, *others = objective.weights
     count = config.run.accumulation_steps
 
@@ -113,7 +113,7 @@ def train_step(config: Config, how: Execution, state: TrainState, batch: Batch
       tokens of this step). Norms are global: over all parameters.
     """
     losses, grads = loss_and_gradients(config, how, state.params, batch, state.step)
-    weights = OBJECTIVES[config.objective.name].weights
+    weights = objective_of(config).weights
     tokens = losses[next(iter(weights))][1]
     grads = jax.tree.map(lambda g: g / jnp.maximum(tokens, 1.0), grads)
     norm = optax.tree.norm(grads)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from maxlm.config import ConfigError, ModelConfig
+from maxlm.config.trainer import GroupConfig
 from maxlm.interop import llama
 from maxlm.models import transformer
 from maxlm.models.positions import Rotary
@@ -114,3 +115,15 @@ def test_weights_that_do_not_fit_are_named(damage, message):
     damage(named)
     with pytest.raises(ConfigError, match=message.replace("(", r"\(").replace(")", r"\)")):
         llama.from_llama(named, GQA)
+
+
+@pytest.mark.parametrize("change", [
+    {"positions": "none"}, {"norm": "layernorm"}, {"activation": "gelu"},
+    {"groups": (GroupConfig(repeat=2),)}])
+def test_other_models_are_refused(change):
+    [field] = change
+    config = dataclasses.replace(GQA, **change)
+    for function in (lambda: llama.llama_config(config, 8), lambda: llama.to_llama({}, config),
+                     lambda: llama.from_llama({}, config)):
+        with pytest.raises(ConfigError, match=f"config.model.{field}: .* has no place in a Llama"):
+            function()
