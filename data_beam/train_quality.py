@@ -40,7 +40,7 @@ from data_beam.models.classifier import TASKS, Task
 from data_beam.models.hashed_ngrams import HashedNgrams
 from data_beam.runners.progress import StatusLine
 from data_beam.sinks import output_folder
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError
 
 _MAX_NGRAMS = 8
