@@ -141,15 +141,16 @@ class DataConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
-    """AdamW (arXiv:1711.05101)."""
+    """The update rule. The fields are those of AdamW (arXiv:1711.05101)."""
 
+    name: str = setting("adamw", "a name of OPTIMIZERS in maxlm/training/optimizer.py: adamw")
     beta1: float = setting(0.9, "decay of the mean of gradients", minimum=0, maximum=0.9999999)
     beta2: float = setting(0.95, "decay of the mean square", minimum=0, maximum=0.9999999)
     epsilon: float = setting(
         1e-8, "added to the root of the mean square; at least sqrt(2**-126 / (1 - beta2)), below "
         "which a mean square that float32 rounds to 0 would make an update of any size", above=0)
     weight_decay: float = setting(
-        0.1, "decoupled decay, times the learning rate; matrices only, not norms", minimum=0)
+        0.1, "decoupled decay, times the learning rate; weights and embeddings only", minimum=0)
     clip_norm: float = setting(
         1.0, "largest global norm of the gradient; longer ones are scaled down", above=0)
 
