@@ -222,8 +222,10 @@ class ObjectiveConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
-    """AdamW (arXiv:1711.05101)."""
+    """The update rule. The fields are those of AdamW (arXiv:1711.05101)."""
 
+    name: str = setting(
+        "adamw", "a name of OPTIMIZERS in maxlm/training/optimizer.py: adamw", affects="training")
     beta1: float = setting(
         0.9, "decay of the mean of gradients", affects="training", minimum=0, maximum=0.9999999)
     beta2: float = setting(
@@ -233,7 +235,7 @@ class OptimizerConfig:
         "which a mean square that float32 rounds to 0 would make an update of any size",
         affects="training", above=0)
     weight_decay: float = setting(
-        0.1, "decoupled decay, times the learning rate; matrices only, not norms",
+        0.1, "decoupled decay, times the learning rate; weights and embeddings only",
         affects="training", minimum=0)
     clip_norm: float = setting(
         1.0, "largest global norm of the gradient; longer ones are scaled down", affects="training",

@@ -13,7 +13,7 @@ class RMSNorm(nnx.Module):
 
     def __init__(self, width: int, epsilon: float, rngs: nnx.Rngs):
         self.epsilon = epsilon
-        self.scale = declare(rngs, (width,), ("norm",), Ones())
+        self.scale = declare(rngs, (width,), ("norm",), Ones(), kind="norm")
 
     def __call__(self, x: jax.Array) -> jax.Array:
         # Recomputed in the backward pass under every remat policy. Otherwise a float32 copy of a
@@ -31,8 +31,8 @@ class LayerNorm(nnx.Module):
 
     def __init__(self, width: int, epsilon: float, rngs: nnx.Rngs):
         self.epsilon = epsilon
-        self.scale = declare(rngs, (width,), ("norm",), Ones())
-        self.bias = declare(rngs, (width,), ("norm",), Zeros())
+        self.scale = declare(rngs, (width,), ("norm",), Ones(), kind="norm")
+        self.bias = declare(rngs, (width,), ("norm",), Zeros(), kind="norm")
 
     def __call__(self, x: jax.Array) -> jax.Array:
         return jax.checkpoint(self._normalised)(x, self.scale[...], self.bias[...])

@@ -1,15 +1,18 @@
-"""How a module declares a parameter: shape, dtype, logical axes and initialiser, once.
+"""How a module declares a parameter: shape, dtype, logical axes, kind and initialiser, once.
 
 Everything else (initialisation, sharding, checkpoint layout, counts, export) reads the tree of
 these declarations, see `maxlm.models.transformer.abstract_params`.
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
+
+# What a parameter is for. The optimizer reads it: weight decay applies to weights and embeddings.
+Kind = Literal["weight", "embedding", "norm", "bias", "fp8_scale"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,12 +51,14 @@ class AbstractParam:
     Attributes:
       shape, dtype: of the whole (unsharded) array.
       logical_axes: one name per dimension, see maxlm/parallel/rules.py.
+      kind: what the parameter is for.
       initializer: gives its first values (per layer where the first axis is "layers").
     """
 
     shape: tuple[int, ...]
     dtype: Any
     logical_axes: tuple[str, ...]
+    kind: Kind
     initializer: Initializer
 
     @property
@@ -65,11 +70,11 @@ class AbstractParam:
 
 
 def declare(rngs: nnx.Rngs, shape: tuple[int, ...], logical_axes: tuple[str, ...],
-            initializer: Initializer) -> nnx.Param:
+            initializer: Initializer, kind: Kind = "weight") -> nnx.Param:
     """A float32 master weight."""
     assert len(shape) == len(logical_axes), (shape, logical_axes)
     return nnx.Param(initializer(rngs.params(), shape), logical_axes=logical_axes,
-                     initializer=initializer)
+                     kind=kind, initializer=initializer)
 
 
 def bind(structure: tuple[nnx.GraphDef, nnx.State], params: Any) -> Any:

@@ -39,7 +39,8 @@ class Decoder(nnx.Module):
         V, D = config.vocab_size, config.embed_dim
         head = Normal(min(config.init_std, HEAD_LOGIT_STD / D**0.5))
         embedding = head if config.tie_embeddings else Normal(config.init_std)
-        self.embedding = declare(rngs, (V, D), ("vocab", "embed"), embedding)
+        self.embedding = declare(rngs, (V, D), ("vocab", "embed"), embedding,
+                                 kind="embedding")
         if not config.tie_embeddings:
             self.head = declare(rngs, (V, D), ("vocab", "embed"), head)
         self.final_norm = make_norm(config, rngs)
@@ -78,7 +79,8 @@ def abstract_params(config: ModelConfig) -> Params:
         axes = metadata["logical_axes"]
         if path[0] == "blocks":
             axes = ("layers", *axes)
-        flat[path] = AbstractParam(variable.shape, variable.dtype, axes, metadata["initializer"])
+        flat[path] = AbstractParam(variable.shape, variable.dtype, axes, metadata["kind"],
+                                   metadata["initializer"])
     return nnx.traversals.unflatten_mapping(flat)
 
 

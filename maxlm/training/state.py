@@ -8,8 +8,9 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from maxlm.config import Config
 from maxlm.models import transformer
+from maxlm.models.parameters import AbstractParam
 from maxlm.parallel.rules import logical_rules
-from maxlm.training.optimizer import make_optimizer
+from maxlm.training.optimizer import abstract_optimizer_state, make_optimizer
 
 
 class TrainState(NamedTuple):
@@ -17,39 +18,26 @@ class TrainState(NamedTuple):
 
     step: jax.Array  # int32 scalar: optimizer steps done
     params: Any  # float32 master weights, the tree of maxlm.models.transformer
-    opt_state: Any  # optax state; moments are float32, with the sharding of their parameter
+    opt_state: Any  # optax state; see maxlm.training.optimizer for its layout
 
 
 def abstract_state(config: Config, mesh: jax.sharding.Mesh) -> TrainState:
     """Shapes, dtypes and shardings of the state, without allocating arrays.
 
     Raises:
-      ConfigError: a parameter cannot be divided over the mesh as the rules say.
+      ConfigError: a parameter cannot be divided over the mesh as the rules say, or a large array
+        of the optimizer's state has no layout.
     """
-    optimizer = make_optimizer(config.optimizer, config.model)
-    shardings = transformer.param_shardings(config.model, mesh, logical_rules(config.parallel))
-    replicated = NamedSharding(mesh, PartitionSpec())
-
-    def create() -> TrainState:
-        params = transformer.init_params(config.model, config.run.seed)
-        return TrainState(jnp.int32(0), params, optimizer.init(params))
-
-    shapes = jax.eval_shape(create)
-    # The optax state holds trees of moments, shaped like the parameter tree, and scalars.
-    structure = jax.tree.structure(shapes.params)
-
-    def mirrors_params(node: Any) -> bool:
-        return jax.tree.structure(node) == structure
-
-    def place(node: Any) -> Any:
-        return shardings if mirrors_params(node) else replicated
-
-    where = TrainState(
-        replicated, shardings,  # pyright: ignore[reportArgumentType]: shardings, not arrays
-        jax.tree.map(place, shapes.opt_state, is_leaf=mirrors_params))
-    return jax.tree.map(
+    params = jax.tree.map(
         lambda leaf, sharding: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding),
-        shapes, where)
+        transformer.abstract_params(config.model),
+        transformer.param_shardings(config.model, mesh, logical_rules(config.parallel)),
+        is_leaf=lambda leaf: isinstance(leaf, AbstractParam))
+    step = jax.ShapeDtypeStruct((), jnp.int32, sharding=NamedSharding(mesh, PartitionSpec()))
+    optimizer = make_optimizer(config.optimizer, config.model)
+    return TrainState(
+        step,  # pyright: ignore[reportArgumentType]: not an array
+        params, abstract_optimizer_state(optimizer, params))
 
 
 @jax.jit
