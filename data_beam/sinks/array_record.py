@@ -6,14 +6,13 @@ import tempfile
 from collections.abc import Iterable
 from typing import IO
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from apache_beam.io.filesystems import FileSystems
 from array_record.python.array_record_module import ArrayRecordReader, ArrayRecordWriter
 
 from data_beam.base import files
-from maxlm.data.corpus import ID_BYTES, Shard, encode_record
+from maxlm.data.corpus import ID_BYTES, Shard, TokenRecord, encode_record
 
 # A group of one record is read alone; see docs/decisions.md for what compression costs and saves.
 OPTIONS = "group_size:1,zstd:1"
@@ -21,11 +20,13 @@ INDEX_SCHEMA = pa.schema([
     pa.field("id", pa.binary(ID_BYTES), nullable=False),
     pa.field("tokens", pa.int32(), nullable=False),
     pa.field("bytes", pa.int64(), nullable=False),
+    pa.field("group", pa.string()),
 ])
+"""`group` only in the index of a shard in which a document has one."""
 
 
 def write_shard(directory: str, temporary: str, source: str, number: int, of: int,
-                documents: Iterable[tuple[bytes, np.ndarray, int]]) -> Shard:
+                documents: Iterable[tuple[TokenRecord, int]]) -> Shard:
     """Writes one shard and its index.
 
     Args:
@@ -34,14 +35,14 @@ def write_shard(directory: str, temporary: str, source: str, number: int, of: in
       source: name of the source.
       number: of the shard, from 0.
       of: number of shards of the source.
-      documents: id (16 bytes), tokens (uint16 or uint32), UTF-8 bytes of the text; in final order.
+      documents: record and UTF-8 bytes of its text, in final order.
 
     Returns:
       The shard's entry in the manifest.
     """
     records = files.shard_name(source, number, of, "array_record")
     index = files.shard_name(source, number, of, "index.parquet")
-    columns: tuple[list, list, list] = ([], [], [])
+    columns: tuple[list, ...] = ([], [], [], [])
 
     def copy(path: str, handle: IO[bytes]) -> None:
         with open(path, "rb") as local:
@@ -50,9 +51,10 @@ def write_shard(directory: str, temporary: str, source: str, number: int, of: in
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "shard")  # ArrayRecord writes local files only
         writer = ArrayRecordWriter(path, OPTIONS)
-        for doc_id, tokens, size in documents:
-            writer.write(encode_record(doc_id, tokens))
-            for column, value in zip(columns, (doc_id, len(tokens), size), strict=True):
+        for record, size in documents:
+            writer.write(encode_record(record))
+            for column, value in zip(columns, (
+                    record.id, len(record.tokens), size, record.group or None), strict=True):
                 column.append(value)
         writer.close()
         written = ArrayRecordReader(path).num_records()
@@ -63,6 +65,8 @@ def write_shard(directory: str, temporary: str, source: str, number: int, of: in
             FileSystems.join(directory, records), temporary, lambda handle: copy(path, handle))
     table = pa.table([pa.array(column, field.type) for column, field in
                       zip(columns, INDEX_SCHEMA, strict=True)], schema=INDEX_SCHEMA)
+    if not any(columns[3]):
+        table = table.drop_columns("group")
     _, index_sha256 = files.write_atomically(
         FileSystems.join(directory, index), temporary,
         lambda handle: pq.write_table(table, handle, compression="zstd"))
