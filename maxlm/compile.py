@@ -20,7 +20,8 @@ from maxlm.analysis import targets
 from maxlm.analysis.report import figures, page
 from maxlm.analysis.step import compile_step
 from maxlm.analysis.suggestions import suggestions
-from maxlm.config import Config, Parser, local_path, resolve_config, run_command, split_overrides
+from maxlm.cli.command_line import Parser, run_command
+from maxlm.config import Config, local_path, resolve_config, split_overrides
 
 DOES_NOT_FIT = 3
 

@@ -18,7 +18,7 @@ from maxlm.kernels.compiler import compiler_options
 from maxlm.models.counts import flops_per_token
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import make_mesh
-from maxlm.parallel.rules import path_name
+from maxlm.parallel.rules import logical_rules, path_name
 from maxlm.training.state import abstract_state
 from maxlm.training.step import lower_train_step
 
@@ -101,7 +101,8 @@ def compile_step(config: Config, target: Target) -> CompiledStep:
       ConfigError: the config does not divide over the devices.
     """
     mesh = make_mesh(config.parallel, target.devices)
-    placement = BatchPlacement(mesh, config.data.batch_size, config.run.accumulation_steps)
+    placement = BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size,
+                               config.run.accumulation_steps)
     state = abstract_state(config, mesh)
     batch = placement.abstract(config.data.sequence_length)
     tokens = config.data.batch_size * config.data.sequence_length

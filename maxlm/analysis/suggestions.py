@@ -13,7 +13,8 @@ from maxlm.analysis.targets import Target, find
 from maxlm.config import Config, ConfigError
 from maxlm.models.counts import matmul_param_count
 from maxlm.parallel.batches import BatchPlacement
-from maxlm.parallel.mesh import batch_shards, make_mesh
+from maxlm.parallel.mesh import make_mesh
+from maxlm.parallel.rules import logical_rules, parts
 from maxlm.training.memory import needed
 
 # An estimate may be this much too low.
@@ -63,12 +64,12 @@ def _with_microbatches(step: CompiledStep, change: Change) -> dict[str, Any] | N
     try:
         target = step.target if change.topology == step.target.name else find(change.topology)
         mesh = make_mesh(change.config.parallel, target.devices)
-        rows = change.config.data.batch_size // batch_shards(mesh)
+        rows = change.config.data.batch_size // _row_parts(change.config, mesh)
         present = change.config.run.accumulation_steps
         for count in [n for n in range(min(present, rows), rows + 1) if n and rows % n == 0]:
             config = dataclasses.replace(change.config, run=dataclasses.replace(
                 change.config.run, accumulation_steps=count))
-            BatchPlacement(mesh, config.data.batch_size, count)
+            BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size, count)
             peak = _estimate(step, config, mesh)
             text = change.text
             if count != present:
@@ -98,8 +99,12 @@ def _gathered(config: Config, mesh: Any) -> float:
     return (block + head) * size / mesh.shape["tensor"]
 
 
+def _row_parts(config: Config, mesh: Any) -> int:
+    return parts("batch", logical_rules(config.parallel), mesh)
+
+
 def _rows(config: Config, mesh: Any) -> float:
-    return config.data.batch_size / batch_shards(mesh) / config.run.accumulation_steps
+    return config.data.batch_size / _row_parts(config, mesh) / config.run.accumulation_steps
 
 
 def _changes(step: CompiledStep) -> Iterator[Change]:
@@ -134,7 +139,8 @@ def _other_chips(target: Target) -> list[str]:
     count = len(target.devices)
     if target.chip.kind == "gpu":
         suffix = target.name.replace("×", "x").removeprefix(target.chip.name)
-        return [name + suffix for name, chip in GPUS.items() if chip.memory > 1.2 * target.chip.memory]
+        return [name + suffix for name, chip in GPUS.items()
+                if chip.memory > 1.2 * target.chip.memory]
     found = []
     if target.chip.name in ("v4", "v5e") and _square(count):
         found.append(f"v6e:{_square(count)}")

@@ -134,7 +134,7 @@ def _form(config: ModelConfig, block: BlockConfig, tokens: Tokens, index_BT: jax
 
     def run(x_BTD: jax.Array, layer: tuple[Any, Slots]) -> tuple[jax.Array, Slots]:
         params, slots = layer
-        cache = None if slots is None else LayerCache(*slots, index_BT)
+        cache = None if slots is None or index_BT is None else LayerCache(*slots, index_BT)
         x_BTD, cache = bind(_structure(config, block), params)(x_BTD, tokens, how, cache)
         return x_BTD, None if cache is None else (cache.key, cache.value)
 

@@ -127,7 +127,9 @@ def _run(params: Params, tokens_BT: jax.Array, segment_ids_BT: jax.Array,
         params["blocks"], x_BTD, tokens, None if cache is None else (cache.key, cache.value),
         positions_BT, config, how)
     x_BTD = bind(_norm_structure(config), params["final_norm"])(x_BTD)
-    return x_BTD, None if cache is None else cache._replace(key=slots[0], value=slots[1])
+    if cache is None or slots is None:
+        return x_BTD, None
+    return x_BTD, cache._replace(key=slots[0], value=slots[1])
 
 
 def _embed(embedding_VD: jax.Array, tokens_BT: jax.Array, how: Execution) -> jax.Array:

@@ -20,12 +20,11 @@ Losses = dict[str, tuple[jax.Array, jax.Array]]
 
 
 class Objective(Protocol):
-    """Attributes:
-      weights: of the losses minimised, by name; the first one is the main loss, whose count is
-        that of the trained tokens.
-    """
-
-    weights: Mapping[str, float]
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Of the losses minimised, by name; the first one is the main loss, whose count is that of
+        the trained tokens."""
+        ...
 
     def loss(self, params: Any, batch: Batch, config: Config, key: jax.Array, how: Execution
              ) -> Losses:

@@ -55,9 +55,9 @@ class Blocked:
             return x_B.reshape(turn, B // turn, *x_B.shape[1:]).swapaxes(0, 1)
 
         query_BGRTK = query_BTHK.reshape(B, T, G, H // G, K).transpose(0, 2, 3, 1, 4)
-        out_BGRTK = _turns(description.scale_of(K), *(by_turn(x) for x in (
-            query_BGRTK, key_BTGK.swapaxes(1, 2), value_BTGK.swapaxes(1, 2), starts_BT))
-        ).swapaxes(0, 1).reshape(query_BGRTK.shape)
+        out: jax.Array = _turns(description.scale_of(K), *(by_turn(x) for x in (
+            query_BGRTK, key_BTGK.swapaxes(1, 2), value_BTGK.swapaxes(1, 2), starts_BT)))
+        out_BGRTK = out.swapaxes(0, 1).reshape(query_BGRTK.shape)
         return out_BGRTK.transpose(0, 3, 1, 2, 4).reshape(B, T, H, K)
 
 
