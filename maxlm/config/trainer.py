@@ -104,7 +104,8 @@ class ModelConfig:
         affects="model", above=0)
     attention: str = setting(
         "auto", "attention kernel: auto (the best for the platform, named at start), blocked (CPU: "
-        "by blocks of queries, scores never whole), reference (by the formula)",
+        "by blocks of queries, scores never whole), splash (TPU), cudnn (GPU), reference (by the "
+        "formula)",
         affects="computation")
     remat: str = setting(
         "none", "what the backward pass recomputes: none (all saved), dots (matmul outputs "

@@ -12,8 +12,10 @@ import jax
 
 from maxlm.config.schema import ConfigError, suggestion
 from maxlm.kernels.cpu.attention import Blocked
+from maxlm.kernels.cudnn_attention import CuDNN
 from maxlm.kernels.description import AttentionDescription, AttentionInputs
 from maxlm.kernels.reference import Reference
+from maxlm.kernels.splash_attention import Splash
 from maxlm.parallel.execution import Execution
 
 
@@ -38,10 +40,12 @@ class AttentionKernel(Protocol):
         ...
 
 
-KERNELS: dict[str, AttentionKernel] = {"reference": Reference(), "blocked": Blocked()}
+KERNELS: dict[str, AttentionKernel] = {
+    "reference": Reference(), "blocked": Blocked(), "splash": Splash(), "cudnn": CuDNN()}
 
 # What "auto" tries, in this order.
-PREFERRED = {"cpu": ("blocked", "reference")}
+PREFERRED = {"cpu": ("blocked", "reference"), "tpu": ("splash", "reference"),
+             "gpu": ("cudnn", "reference")}
 
 
 def choose(name: str, descriptions: Iterable[AttentionDescription], inputs: AttentionInputs

@@ -26,6 +26,7 @@ def kernel_note(config: Config, mesh: Mesh) -> str:
 
 def _chosen(config: Config, mesh: Mesh) -> tuple[Execution, str]:
     model, platform = config.model, mesh.devices.flat[0].platform
+    platform = "gpu" if platform in ("cuda", "rocm") else platform
     inputs = AttentionInputs(
         config.data.sequence_length, model.num_heads, model.num_kv_heads, model.head_dim,
         config.precision.compute, platform)

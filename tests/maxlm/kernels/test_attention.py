@@ -1,5 +1,6 @@
 """Every attention kernel against the formula over a grid of descriptions, or its refusal."""
 
+import dataclasses
 import itertools
 import math
 
@@ -21,8 +22,12 @@ DESCRIPTIONS = [AttentionDescription(), *(AttentionDescription(**fields) for fie
     {"causal": False, "window": 5}, {"causal": False, "segment_bias": -1.0, "alibi": True},
     {"window": 9, "logit_cap": 1.5, "scale": 2.0}, {"window": 16, "scale": 0.25},
     {"window": 6, "segment_bias": -2.0, "logit_cap": 3.0, "alibi": True}))]
-# Kernels that run here; the platform they are asked for.
-CASES = [("reference", "cpu"), ("blocked", "cpu")]
+# Every kernel, and the platform it is for. Splash runs in Pallas's interpreter here, and XLA takes
+# cuDNN's place behind the same call.
+CASES = [("reference", "cpu"), ("blocked", "cpu"), ("splash", "tpu"), ("cudnn", "gpu")]
+# Rows, tokens and head width; splash's blocks have 128 tokens.
+SHAPES = {"reference": (2, 40, 8), "blocked": (2, 40, 8), "splash": (1, 256, 64),
+          "cudnn": (1, 64, 16)}
 HEADS = [(4, 4), (4, 2), (6, 1)]  # ALiBi's slopes differ where heads are no power of two
 
 
@@ -82,11 +87,12 @@ def run(name, query, key, value, segments, description):
 @pytest.mark.parametrize(("name", "platform"), CASES)
 def test_values_and_gradients_are_those_of_the_formula(name, platform, description, heads,
                                                        monkeypatch):
-    if lacks(name, platform, description, heads, 40, 8, "float32"):
+    B, T, K = SHAPES[name]
+    if lacks(name, platform, description, heads, T, K, "bfloat16"):
         assert name != "reference"
         return
     monkeypatch.setattr(cpu, "BLOCK", 16)  # 40 tokens: two blocks and a half
-    arrays = inputs(2, 40, *heads, 8)
+    arrays = inputs(B, T, *heads, K)
     weights = np.random.default_rng(1).normal(size=arrays[0].shape).astype(np.float32)
 
     def total(kernel, *arrays):
@@ -112,7 +118,7 @@ def test_blocked_at_the_edges_of_its_blocks(T):
 
 @pytest.mark.parametrize(("name", "platform"), CASES)
 def test_rows_of_padding_only_are_finite_and_so_are_their_gradients(name, platform):
-    query, key, value, segments = inputs(2, 64, 2, 2, 8)
+    query, key, value, segments = inputs(2, 128, 2, 2, 64)
     grads = jax.grad(lambda *x: run(name, *x, np.zeros_like(segments), AttentionDescription()
                                     ).sum(), argnums=(0, 1, 2))(query, key, value)
     assert all(np.isfinite(g).all() for g in grads)
@@ -120,7 +126,7 @@ def test_rows_of_padding_only_are_finite_and_so_are_their_gradients(name, platfo
 
 @pytest.mark.parametrize(("name", "platform"), CASES)
 def test_bfloat16_keeps_the_softmax_in_float32(name, platform):
-    query, key, value, segments = inputs(1, 256, 2, 2, 16, jnp.bfloat16)
+    query, key, value, segments = inputs(1, 256, 2, 2, 64, jnp.bfloat16)
     # One large score among many small ones: a bfloat16 sum of 255 small weights would stall.
     key[:, 1:] *= 0.01
     arrays = query, key, value, np.ones_like(segments)
@@ -142,6 +148,10 @@ CPU = AttentionInputs(64, 4, 4, 16, "float32", "cpu")
 def test_auto_takes_the_best_that_can_and_says_so():
     assert attention.choose("auto", [AttentionDescription()], CPU) == (
         "blocked", "attention: blocked, chosen for cpu")
+    tpu = dataclasses.replace(CPU, platform="tpu", length=256, head_dim=128)
+    assert attention.choose("auto", [AttentionDescription(window=3)], tpu)[0] == "splash"
+    gpu = dataclasses.replace(tpu, platform="gpu", dtype="bfloat16")
+    assert attention.choose("auto", [AttentionDescription(window=3)], gpu)[0] == "cudnn"
     name, note = attention.choose(
         "auto", [AttentionDescription(), AttentionDescription(alibi=True)], CPU)
     assert name == "reference" and "blocked has no logit cap and no ALiBi" in note
@@ -152,6 +162,18 @@ def test_a_named_kernel_that_cannot_is_refused():
         attention.choose("blocked", [AttentionDescription(segment_bias=-1.0)], CPU)
     with pytest.raises(ConfigError, match="no kernel 'blockd'; did you mean 'blocked'"):
         attention.choose("blockd", [AttentionDescription()], CPU)
+
+
+@pytest.mark.parametrize(("kernel", "change", "words"), [
+    ("splash", {}, "runs on TPU only"), ("cudnn", {}, "runs on NVIDIA GPUs only"),
+    ("splash", {"platform": "tpu", "length": 100}, "multiple of 128 tokens"),
+    ("splash", {"platform": "tpu", "length": 128, "head_dim": 80}, "heads of 64 or a multiple"),
+    ("cudnn", {"platform": "gpu"}, "bfloat16 only"),
+    ("cudnn", {"platform": "gpu", "dtype": "bfloat16", "head_dim": 256}, "up to 128"),
+])
+def test_what_a_kernel_lacks_on_a_platform(kernel, change, words):
+    with pytest.raises(ConfigError, match=words):
+        attention.choose(kernel, [AttentionDescription()], dataclasses.replace(CPU, **change))
 
 
 def test_a_kernel_of_ones_own_takes_one_class(monkeypatch):
