@@ -46,6 +46,7 @@ from maxlm.training import step as steps
 from maxlm.training.checkpoint_reader import Meta
 from maxlm.training.checkpoints import Checkpointer
 from maxlm.training.faults import naming_full_disk, naming_no_memory
+from maxlm.training.gradient_check import GradientCheck, wrong
 from maxlm.training.memory import refuse_too_large
 from maxlm.training.resume import refuse_other_run, start_notes
 from maxlm.training.runs import sole_user, stored_config, write_run_files
@@ -176,6 +177,9 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         config, mesh, abstract, placement.abstract(config.data.sequence_length))
     held_out = HeldOut(config, mesh, placement, abstract.params, evaluation) if (
         evaluation) else None
+    gradient_check = GradientCheck(
+        config, mesh, abstract.params, placement.abstract(config.data.sequence_length)
+    ) if config.telemetry.gradient_check_every else None
     report(f"compiled in {time.monotonic() - began:.1f} s")
 
     # -- loop --------------------------------------------------------------------------------
@@ -224,6 +228,16 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         checkpointer.after_evaluation(step, row["eval/loss"])
         finished_last = time.monotonic()
 
+    def check_gradient(check: GradientCheck, step: int, state: TrainState, batch: Any) -> None:
+        nonlocal finished_last
+        began = time.monotonic()
+        row = check.run(state.params, batch, step, stop.now)
+        if row and metrics_file:
+            metrics_file.write({"step": step, **row})
+        for line in wrong(row or {}):
+            report(f"note: step {step}: {line}")
+        finished_last += time.monotonic() - began  # not a part of the step's time
+
     def save(step: int, state: TrainState) -> None:
         nonlocal finished_last
         if metrics_file:
@@ -247,7 +261,8 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         last = step == config.run.steps
         evaluate_now = evaluation_due(config, step)
         save_now = checkpointer.due(step) or last
-        if pending and (evaluate_now or save_now):
+        check_now = gradient_check is not None and gradient_check.due(step)
+        if pending and (evaluate_now or save_now or check_now):
             # Finish the previous step first, so that the times of the two steps are separate.
             finish(*pending)
             pending = None
@@ -256,6 +271,8 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         assert index == step - 1, (index, step)
         batch = placement.put(rows)
         waited = time.monotonic() - asked
+        if gradient_check and check_now:
+            check_gradient(gradient_check, step, state, batch)
         if step == start + 1:
             signals.save_first()
             with host_memory.trim_after_compile():

@@ -282,6 +282,10 @@ class TelemetryConfig:
     log_every: int = setting(1, "steps between rows of metrics.jsonl", minimum=1)
     console_seconds: float = setting(
         2.0, "seconds between lines on the console; 0 prints every logged step", minimum=0)
+    gradient_check_every: int = setting(
+        0, "steps between comparisons of the gradient of each parameter with finite differences "
+        "of the loss, in float32; 0 for none. One takes 4 forward passes per parameter array",
+        minimum=0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
