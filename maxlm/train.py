@@ -41,6 +41,7 @@ from maxlm.training.checkpoint_reader import Meta
 from maxlm.training.checkpoints import Checkpointer
 from maxlm.training.execution import kernel_note
 from maxlm.training.faults import naming_full_disk, naming_no_memory
+from maxlm.training.gradient_check import GradientCheck, wrong
 from maxlm.training.memory import refuse_too_large
 from maxlm.training.resume import refuse_other_run, start_notes
 from maxlm.training.runs import sole_user, stored_config, write_run_files
@@ -135,6 +136,9 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         config, mesh, abstract, placement.abstract(config.data.sequence_length))
     for evaluator in evaluators:
         evaluator.compile()
+    gradient_check = GradientCheck(
+        config, mesh, abstract.params, placement.abstract(config.data.sequence_length)
+    ) if config.telemetry.gradient_check_every else None
     report(f"compiled in {time.monotonic() - began:.1f} s")
 
     # -- outputs: a start that was refused has written nothing until here -------------------
@@ -194,6 +198,16 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
                 checkpointer.after_evaluation(step, row["eval/loss"])
         finished_last = time.monotonic()
 
+    def check_gradient(check: GradientCheck, step: int, state: TrainState, batch: Any) -> None:
+        nonlocal finished_last
+        began = time.monotonic()
+        row = check.run(state.params, batch, step, stop.now)
+        if row:
+            write({"step": step, **row})
+        for line in wrong(row or {}):
+            report(f"note: step {step}: {line}")
+        finished_last += time.monotonic() - began  # not a part of the step's time
+
     def save(step: int, state: TrainState) -> None:
         nonlocal finished_last
         for sink in sinks:
@@ -216,7 +230,8 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         last = step == config.run.steps
         due = [evaluator for evaluator in evaluators if evaluator.due(step)]
         save_now = checkpointer.due(step) or last
-        if pending and (due or save_now):
+        check_now = gradient_check is not None and gradient_check.due(step)
+        if pending and (due or save_now or check_now):
             # Finish the previous step first, so that the times of the two steps are separate.
             finish(*pending)
             pending = None
@@ -225,6 +240,8 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         assert index == step - 1, (index, step)
         batch = placement.put(rows)
         waited = time.monotonic() - asked
+        if gradient_check and check_now:
+            check_gradient(gradient_check, step, state, batch)
         if step == start + 1:
             signals.save_first()
             with host_memory.trim_after_compile():

@@ -408,6 +408,11 @@ class TelemetryConfig:
     console_seconds: float = setting(
         2.0, "seconds between lines on the console; 0 prints every logged step", affects="output",
         minimum=0)
+    gradient_check_every: int = setting(
+        0, "steps between comparisons of the gradient of each parameter with finite differences "
+        "of the loss, in float32; 0 for none. One takes 4 forward passes per parameter array",
+        affects="output",
+        minimum=0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -103,7 +103,7 @@ def test_logits_of_old_tokens_do_not_change(tied):
                 results.append(np.asarray(jax.jit(function, static_argnums=(4, 5))(
                     run.params, tokens, jnp.ones_like(tokens),
                     jnp.broadcast_to(jnp.arange(tokens.shape[1]), tokens.shape), run.config.model,
-                    run.config.precision)))
+                    run.how)))
     # All that goes into the logits is the same to the bit: these and the rows, see above.
     np.testing.assert_array_equal(hidden[0], hidden[1])
     # The matmul adds 64 products of up to 0.3 in another order where it has other tiles.
