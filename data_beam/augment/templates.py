@@ -19,8 +19,7 @@ _SEPARATORS = {"zh": ("、", ""), "ja": ("、", "")}
 class Generated:
     """A document generated from one record in one language."""
 
-    record: int
-    """Number of the record in the file, from 1."""
+    record: int  # number of the record in the file, from 1
     language: str
     text: str
     sentences: int

@@ -16,8 +16,7 @@ from apache_beam.io.localfilesystem import LocalFileSystem
 
 from maxlm.config.schema import ConfigError
 
-TEMPORARY = "_temporary"
-"""Folder inside an output for files that a run needs only while it runs."""
+TEMPORARY = "_temporary"  # folder inside an output for files that a run needs only while it runs
 
 
 def shard_of(document_id: str, shards: int) -> int:

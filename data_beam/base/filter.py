@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 from data_beam.base.records import Document, Dropped
 
-Span = tuple[int, int]
-"""Start and end of a part of a text."""
+Span = tuple[int, int]  # start and end of a part of a text
 Highlight = str | Callable[[str, Mapping[str, Any]], list[Span]]
 """What to highlight in a dropped text: a regular expression, or a function of the text and the
 settings of the filter (`section`, as plain values)."""

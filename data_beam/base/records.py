@@ -51,13 +51,10 @@ class Record:
     domain: str
     licence: str
     url: str
-    bytes_sha256: str
-    """Of the record's raw bytes: the decompressed file, the line, or the field."""
+    bytes_sha256: str  # of the record's raw bytes: the decompressed file, the line, or the field
     transforms: tuple[str, ...] = ()
-    data: bytes = b""
-    """Content of a binary format (PDF, EPUB); `text` is empty then."""
-    offset: int | None = None
-    """See `Document`."""
+    data: bytes = b""  # content of a binary format (PDF, EPUB); `text` is empty then
+    offset: int | None = None  # see `Document`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,13 +68,10 @@ class Document:
     url: str
     language: str
     language_score: float | None
-    sha256: str
-    """Of the clean text in UTF-8."""
+    sha256: str  # of the clean text in UTF-8
     bytes_sha256: str
-    transforms: tuple[str, ...]
-    """Steps that changed the text since its bytes, in order."""
-    is_code: bool = False
-    """Source code, which filters for prose do not judge."""
+    transforms: tuple[str, ...]  # steps that changed the text since its bytes, in order
+    is_code: bool = False  # source code, which filters for prose do not judge
     scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Measurements of the filters, by name: `perplexity`, `quality`, `pii/email` and so on."""
 
@@ -106,8 +100,7 @@ class Dropped:
 
     origin: Origin
     stage: str
-    reason: str
-    """Counts are by stage and reason."""
+    reason: str  # counts are by stage and reason
     detail: str = ""
 
 

@@ -21,23 +21,14 @@ Report = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class StagePaths:
-    """Folders and numbers of a stage, for workers too.
+    """Folders and numbers of a stage, for workers too."""
 
-    Attributes:
-      inputs: folder of the stage before; for the first, the file that lists the inputs.
-      earlier: folders of all stages before, in order.
-      output: this stage's folder.
-      temporary: existing folder on the same file system, emptied when the stage is whole.
-      progress: existing local folder for workers' progress, or "" when they are elsewhere.
-      order: numbers of all shards, in the order in which they are handed to workers.
-    """
-
-    inputs: str
-    earlier: tuple[str, ...]
-    output: str
-    temporary: str
-    progress: str
-    order: Sequence[int]
+    inputs: str  # folder of the stage before; for the first, the file that lists the inputs
+    earlier: tuple[str, ...]  # folders of all stages before, in order
+    output: str  # this stage's folder
+    temporary: str  # existing folder on the same file system, emptied when the stage is whole
+    progress: str  # existing local folder for workers' progress, or "" when they are elsewhere
+    order: Sequence[int]  # numbers of all shards, in the order in which they are handed to workers
 
     @property
     def shards(self) -> int:

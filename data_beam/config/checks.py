@@ -15,8 +15,7 @@ oc or os pa pam pfl pl pms pnb ps pt qu rm ro ru rue sa sah sc scn sco sd sh si 
 sv sw ta te tg th tk tl tr tt tyv ug uk ur uz vec vep vi vls vo wa war wuu xal xmf yi yo yue zh
 und
 """
-LANGUAGES = frozenset(_CODES.split())
-"""Codes that fastText's lid.176 tells apart, and `und`."""
+LANGUAGES = frozenset(_CODES.split())  # codes that fastText's lid.176 tells apart, and `und`
 
 CHINESE = ("zh", "yue", "wuu")
 """Languages that are written in Han characters alone; rjieba cuts their words."""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from data_beam.config.checks import CHINESE, SPACELESS, check_idle, check_languages
 from maxlm.config.schema import ConfigError, setting, suggestion
 
-THRESHOLDS = ("en", "zh")
-"""Languages that filters have thresholds for."""
+THRESHOLDS = ("en", "zh")  # languages that filters have thresholds for
 
 
 @dataclasses.dataclass(frozen=True)

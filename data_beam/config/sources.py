@@ -21,8 +21,7 @@ Compression (gzip, bzip2, zstd) is recognised by content for every format but `s
 `parquet`.
 """
 
-BINARY_FORMATS = ("pdf", "epub")
-"""Formats whose records are bytes."""
+BINARY_FORMATS = ("pdf", "epub")  # formats whose records are bytes
 FORMATS_WITH_FIELDS = ("jsonl", "json", "sqlite", "parquet")
 
 

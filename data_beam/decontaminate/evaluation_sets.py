@@ -19,17 +19,11 @@ _MAX_BYTES = 2**31
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """One item of an evaluation set.
+    """One item of an evaluation set."""
 
-    Attributes:
-      number: within the set, from 1.
-      texts: one a field (and one an element of a list).
-      fields: the field of each text; "" in a file of format `text`.
-    """
-
-    number: int
-    texts: tuple[str, ...]
-    fields: tuple[str, ...]
+    number: int  # within the set, from 1
+    texts: tuple[str, ...]  # one a field (and one an element of a list)
+    fields: tuple[str, ...]  # the field of each text; "" in a file of format `text`
 
 
 def paths(config: EvaluationSetConfig, field: str) -> list[str]:

@@ -29,27 +29,21 @@ from data_beam.decontaminate.matching import (
 from maxlm.config.schema import ConfigError
 
 _EXCERPT = 80
-_NAMED = 5
-"""Items named in the detail or the transforms of one document."""
-_CHECKED = 100
-"""Items of each set that are planted at start."""
-_ALONE = 2
-"""An answer alone is evidence from so many n-grams on."""
+_NAMED = 5  # items named in the detail or the transforms of one document
+_CHECKED = 100  # items of each set that are planted at start
+_ALONE = 2  # an answer alone is evidence from so many n-grams on
 
-Owner = tuple[str, int]
-"""Set and number of an item."""
+Owner = tuple[str, int]  # set and number of an item
 
 
 @dataclasses.dataclass(frozen=True)
 class SetCounts:
     """What is searched for of one evaluation set."""
 
-    items: int
-    """In its files."""
+    items: int  # in its files
     too_short: int
     """Items not searched for, because each of their texts has too few words or characters."""
-    texts: int
-    """Fields and elements of lists that are searched for."""
+    texts: int  # fields and elements of lists that are searched for
 
 
 @dataclasses.dataclass(frozen=True)

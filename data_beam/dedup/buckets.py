@@ -12,8 +12,7 @@ import numpy as np
 
 from data_beam.dedup.signatures import compare, hamming
 
-KEYED = np.dtype([("key", "<u8"), ("node", "<i8")])
-"""A band of MinHash, or a sampled shingle."""
+KEYED = np.dtype([("key", "<u8"), ("node", "<i8")])  # a band of MinHash, or a sampled shingle
 FINGERPRINTED = np.dtype([("key", "<u8"), ("node", "<i8"), ("fingerprint", "<u8")])
 """A lookup key of SimHash."""
 REMEMBERED = 2**20

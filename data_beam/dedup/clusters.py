@@ -44,8 +44,7 @@ of the kept document. It may be below the threshold with `containment`, and with
 `clustering="component"` if only a chain of copies connects the two documents."""
 
 SUMMARY = "_summary.json"  # readers of Parquet folders skip names that begin with _
-LARGEST = 20
-"""Clusters listed in the summary."""
+LARGEST = 20  # clusters listed in the summary
 
 
 def stars(ranked: list[dict[str, Any]], store: Store, search: Search

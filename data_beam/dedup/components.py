@@ -26,8 +26,7 @@ _NODES_A_FILE = 200_000
 _EDGES_A_PART = 2**22
 _LEAST_PARTS = 4
 _NODE = np.dtype("<i8")
-_MOST_ROUNDS = 64
-"""log2 squared of 10^9 nodes would be 900; under 20 were ever needed."""
+_MOST_ROUNDS = 64  # log2 squared of 10^9 nodes would be 900; under 20 were ever needed
 
 
 # On arrays.

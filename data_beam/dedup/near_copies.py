@@ -47,28 +47,17 @@ MOST_HOLDERS = 200
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """Settings of a search, and the folder of its working files.
+    """Settings of a search, and the folder of its working files."""
 
-    Attributes:
-      name: of the working folder.
-      threshold: smallest similarity of copies.
-      bands, rows: of the signature.
-      minhash: sizes of shingles, containment, and whether code is compared.
-      simhash: a second source of candidates, if it is enabled.
-      hot_bucket: buckets with more documents are counted as hot.
-      texts: reads the documents.
-      offsets: what `texts.shard_offsets` returns.
-    """
-
-    name: str
-    threshold: float
-    bands: int
-    rows: int
-    minhash: MinHashConfig
-    simhash: SimHashConfig
-    hot_bucket: int
-    texts: Texts
-    offsets: tuple[int, ...]
+    name: str  # of the working folder
+    threshold: float  # smallest similarity of copies
+    bands: int  # of the signature
+    rows: int  # of the signature
+    minhash: MinHashConfig  # sizes of shingles, containment, and whether code is compared
+    simhash: SimHashConfig  # a second source of candidates, if it is enabled
+    hot_bucket: int  # buckets with more documents are counted as hot
+    texts: Texts  # reads the documents
+    offsets: tuple[int, ...]  # what `texts.shard_offsets` returns
 
     def folder(self, *parts: str) -> str:
         """Path in the working folder."""

@@ -43,19 +43,15 @@ _NO_SPACES = (
     (0x1B000, 0x1B16F),  # Kana supplements
     *HAN_RANGES,
 )
-_LAST = 0x3FFFF
-"""Code points above are private use, variation selectors and unassigned."""
+_LAST = 0x3FFFF  # code points above are private use, variation selectors and unassigned
 _POWERS = 256
 _MULTIPLIER = 0xD1342543DE82EF95  # odd; Steele and Vigna 2021, table of 64-bit LCG multipliers
 
 _SEED = 0x6D61786C6D  # any constant; another one gives other signatures
-_CHUNK = 2**16
-"""Products in memory at a time: fits in a core's cache."""
-EMPTY = np.iinfo(np.uint64).max
-"""Each element of the signature of no shingles."""
+_CHUNK = 2**16  # products in memory at a time: fits in a core's cache
+EMPTY = np.iinfo(np.uint64).max  # each element of the signature of no shingles
 
-BITS = 64
-"""Of a fingerprint."""
+BITS = 64  # of a fingerprint
 
 
 # Shingles.

@@ -34,8 +34,7 @@ OCCURRENCE = np.dtype([("hash", "<u8"), ("source", "<u2"), ("id", "<u8")])
 
 _COLUMNS = ["id", "source", "path", "record", "text", "sha256", "is_code", "scores"]
 _SEPARATORS = {"paragraphs": re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+"), "lines": re.compile(r"\n")}
-UNITS = tuple(_SEPARATORS)
-"""In the order in which they are removed."""
+UNITS = tuple(_SEPARATORS)  # in the order in which they are removed
 
 
 # Working files.
@@ -132,17 +131,11 @@ def _remove(text: str, unit: str, minimum: int, first: dict[int, tuple[int, int]
 
 @dataclasses.dataclass(frozen=True)
 class Texts:
-    """Reads the remaining documents.
+    """Reads the remaining documents."""
 
-    Attributes:
-      paths: of the stage.
-      settings: of the stage.
-      sources: names of the sources, in the order of the recipe.
-    """
-
-    paths: StagePaths
-    settings: DedupConfig
-    sources: tuple[str, ...]
+    paths: StagePaths  # of the stage
+    settings: DedupConfig  # of the stage
+    sources: tuple[str, ...]  # names of the sources, in the order of the recipe
 
     def shard_numbers(self, start: Any) -> Any:
         """PCollection of the shard numbers, spread over the workers in the order of the stage."""

@@ -183,17 +183,11 @@ def _end(page: str, tag: str, begin: int) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """An element with a name for which it may be left out; places are indices of the page.
+    """An element with a name for which it may be left out; places are indices of the page."""
 
-    Attributes:
-      value: begin and end of its class or id.
-      shorter: the value without such names.
-      inside: begin and end of what the element holds.
-    """
-
-    value: tuple[int, int]
-    shorter: str
-    inside: tuple[int, int]
+    value: tuple[int, int]  # begin and end of its class or id
+    shorter: str  # the value without such names
+    inside: tuple[int, int]  # begin and end of what the element holds
 
 
 def large(page: str, tokens: Mapping[str, str], least: int) -> list[Named]:

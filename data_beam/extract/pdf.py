@@ -14,8 +14,7 @@ from data_beam.extract import pdf_layout, pdf_text
 from data_beam.extract.errors import ExtractionError, NoText, check_garbled
 from data_beam.extract.pdf_layout import Span
 
-_LOCK = threading.Lock()
-"""PDFium is not thread-safe, and Beam's workers have several threads."""
+_LOCK = threading.Lock()  # PDFium is not thread-safe, and Beam's workers have several threads
 _MAX_PAGE_CHARACTERS = 200_000
 _FIXED_PITCH = 1
 # Fonts whose descriptor does not say so, the 14 standard ones among them.

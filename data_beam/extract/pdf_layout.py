@@ -45,12 +45,9 @@ class Span:
     x1: float
     y0: float
     y1: float
-    size: float
-    """Of the font, in points."""
-    fixed: bool
-    """Of fixed pitch, as program text is."""
-    rotated: bool = False
-    """At an angle to the page."""
+    size: float  # of the font, in points
+    fixed: bool  # of fixed pitch, as program text is
+    rotated: bool = False  # at an angle to the page
 
     @property
     def middle(self) -> float:

@@ -38,8 +38,7 @@ PUNCTUATION = frozenset(string.punctuation) | SENTENCE_ENDS | frozenset(
 
 _LONG = 200
 """A longer run without spaces is no word; the rules of affixes would take quadratic time on it."""
-_CACHED = 40
-"""Longer runs are seldom met twice."""
+_CACHED = 40  # longer runs are seldom met twice
 _CACHE_ENTRIES = 200_000
 
 _ICONS = (r"\u00a6\u00a9\u00ae\u00b0\u2100\u2101\u2103-\u2106\u2108\u2109\u2114\u2116\u2117\u211e-"

@@ -18,8 +18,7 @@ from data_beam.filters.ngram_counts import WordNgrams
 from data_beam.filters.segmentation import WORDS
 from maxlm.config.schema import setting
 
-Failure = tuple[str, str]
-"""The reason to drop a document, and what was measured."""
+Failure = tuple[str, str]  # the reason to drop a document, and what was measured
 Failures = Iterator[Failure | None]
 _EXCERPT = 80
 
@@ -89,8 +88,7 @@ class TextFilter(Filter):
     section = "filters"
     libraries = ("rjieba",)
     settings: ClassVar[type]
-    by_name: ClassVar[dict[str, type["TextFilter"]]] = {}
-    """All of them."""
+    by_name: ClassVar[dict[str, type["TextFilter"]]] = {}  # all of them
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -20,8 +20,7 @@ import numpy as np
 from data_beam.models.backoff_model import SPECIAL, NgramModel, begins_of
 
 _HEADER = b"\\data\\"
-_NO_PROBABILITY = -100.0
-"""Log-probability of <unk> in a model without <unk>, as in KenLM."""
+_NO_PROBABILITY = -100.0  # log-probability of <unk> in a model without <unk>, as in KenLM
 
 
 class ArpaError(ValueError):

@@ -17,20 +17,13 @@ class NgramModel:
     An n-gram is identified by its rank among the n-grams of its order, which are sorted by (rank of
     the first n - 1 tokens, id of the last token). A token is identified by its id. So the n-grams
     with context c are contiguous, from `begins[c]` to `begins[c + 1]`.
-
-    Attributes:
-      vocabulary: names of V tokens by id; the first three are <unk>, <s>, </s>.
-      begins: for orders 2, 3, ...: [number of the order below + 1] integers.
-      words: for orders 2, 3, ...: [number] int32, the last tokens.
-      log_probabilities: for orders 1, 2, ...: [number] float32, base 10.
-      log_backoffs: for all orders except the last: [number] float32, base 10.
     """
 
-    vocabulary: tuple[str, ...]
-    begins: tuple[np.ndarray, ...]
-    words: tuple[np.ndarray, ...]
-    log_probabilities: tuple[np.ndarray, ...]
-    log_backoffs: tuple[np.ndarray, ...]
+    vocabulary: tuple[str, ...]  # names of V tokens by id; the first three are <unk>, <s>, </s>
+    begins: tuple[np.ndarray, ...]  # for orders 2, 3, ...: [number of the order below + 1] integers
+    words: tuple[np.ndarray, ...]  # for orders 2, 3, ...: [number] int32, the last tokens
+    log_probabilities: tuple[np.ndarray, ...]  # for orders 1, 2, ...: [number] float32, base 10
+    log_backoffs: tuple[np.ndarray, ...]  # of all orders but the last: [number] float32, base 10
 
     @property
     def order(self) -> int:

@@ -24,18 +24,12 @@ from maxlm.config.schema import ConfigError
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What a classifier is for.
-
-    Attributes:
-      highest: labels are 0 to this.
-      threshold: default score threshold of the report.
-      above: name of the texts with a score of at least the threshold.
-    """
+    """What a classifier is for."""
 
     name: str
-    highest: int
-    threshold: float
-    above: str
+    highest: int  # labels are 0 to this
+    threshold: float  # default score threshold of the report
+    above: str  # name of the texts with a score of at least the threshold
 
     @property
     def kind(self) -> str:
@@ -49,17 +43,11 @@ _SHAPE = {"lowest": int, "features": int, "ngrams": int}
 
 @dataclasses.dataclass(frozen=True)
 class OrdinalModel:
-    """A trained ordinal logistic regression.
+    """A trained ordinal logistic regression."""
 
-    Attributes:
-      lowest: the lowest label.
-      weights: [features] float32.
-      thresholds: [labels - 1] float64, one between each two neighbouring labels.
-    """
-
-    lowest: int
-    weights: np.ndarray
-    thresholds: np.ndarray
+    lowest: int  # the lowest label
+    weights: np.ndarray  # [features] float32
+    thresholds: np.ndarray  # [labels - 1] float64, one between each two neighbouring labels
 
     def score(self, buckets: np.ndarray, values: np.ndarray) -> float:
         """The expected label of one text, from the lowest to the highest label.

@@ -39,14 +39,10 @@ class Estimate:
 class _Order:
     """The n-grams of one order, sorted by (prefix, word)."""
 
-    prefix: np.ndarray
-    """[n] int64, rank of the first n - 1 tokens in the order below."""
-    suffix: np.ndarray
-    """[n] int64, rank of the last n - 1 tokens in the order below."""
-    word: np.ndarray
-    """[n] int64, the last token."""
-    count: np.ndarray
-    """[n] int64, occurrences in the text."""
+    prefix: np.ndarray  # [n] int64, rank of the first n - 1 tokens in the order below
+    suffix: np.ndarray  # [n] int64, rank of the last n - 1 tokens in the order below
+    word: np.ndarray  # [n] int64, the last token
+    count: np.ndarray  # [n] int64, occurrences in the text
 
 
 def _count(tokens: np.ndarray, vocabulary: int, order: int,

@@ -20,17 +20,11 @@ _COLUMNS = ["id", "text", "source", "domain", "language", "split"]
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Training and held-out texts, ordered by the hash of the document's key.
+    """Training and held-out texts, ordered by the hash of the document's key."""
 
-    Attributes:
-      train: training texts.
-      held_out: texts not used for training, chosen by another hash.
-      documents: number of documents in the input.
-    """
-
-    train: list[str]
-    held_out: list[str]
-    documents: int
+    train: list[str]  # training texts
+    held_out: list[str]  # texts not used for training, chosen by another hash
+    documents: int  # number of documents in the input
 
 
 class _Smallest:

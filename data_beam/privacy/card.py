@@ -32,8 +32,7 @@ _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("6761", "6763", (16, 18, 19)),  # Maestro
 )
 
-_DIGIT_SUMS_OF_DOUBLES = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
-"""By digit d: the sum of the digits of 2 d."""
+_DIGIT_SUMS_OF_DOUBLES = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)  # by digit d: the sum of the digits of 2 d
 
 
 def luhn(digits: str) -> bool:

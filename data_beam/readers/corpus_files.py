@@ -41,25 +41,17 @@ class CorpusSource:
     domain: str
     licence: str
     documents: int
-    bytes: int
-    """UTF-8 length of the texts."""
-    splits: dict[str, int]
-    """Documents by split."""
+    bytes: int  # UTF-8 length of the texts
+    splits: dict[str, int]  # documents by split
 
 
 @dataclasses.dataclass(frozen=True)
 class CorpusFiles:
-    """The documents of a whole corpus.
+    """The documents of a whole corpus."""
 
-    Attributes:
-      files: sorted by path.
-      sources: in the order of the recipe.
-      fingerprint: hash of the content of the files.
-    """
-
-    files: tuple[DocumentFile, ...]
-    sources: tuple[CorpusSource, ...]
-    fingerprint: str
+    files: tuple[DocumentFile, ...]  # sorted by path
+    sources: tuple[CorpusSource, ...]  # in the order of the recipe
+    fingerprint: str  # hash of the content of the files
 
     @property
     def rows(self) -> int:

@@ -29,8 +29,7 @@ class Response:
     """A response with its body as sent."""
 
     status: int
-    headers: dict[str, str]
-    """By lower-case name; the last of repeated ones."""
+    headers: dict[str, str]  # by lower-case name; the last of repeated ones
     body: bytes
 
 

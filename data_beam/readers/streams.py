@@ -26,8 +26,7 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.base.records import ReasonedError
 
 READ_BYTES = 1 << 20
-HELD_BYTES = 1 << 24
-"""Decompressed bytes of a unit that wait in memory for its checksum."""
+HELD_BYTES = 1 << 24  # decompressed bytes of a unit that wait in memory for its checksum
 ZSTD_READ_BYTES = 1 << 11
 """zstd's decompressor has no output bound: 2 KiB of input can make about 64 MiB."""
 _PIECE_BYTES = 1 << 14
@@ -39,28 +38,17 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 @dataclasses.dataclass(frozen=True)
 class _Format:
-    """A compression format.
-
-    Attributes:
-      magic: how a file of it begins.
-      unit: how each of its units begins.
-      unit_bytes: length of the longest match of `unit`.
-      decoder: makes a decoder of one unit.
-      decode: decoder, compressed bytes -> decompressed bytes.
-      errors: what the decoder raises for corrupt bytes.
-      piece_bytes: compressed bytes to decode at once.
-      padding: bytes that may stand between units.
-    """
+    """A compression format."""
 
     name: str
-    magic: re.Pattern[bytes]
-    unit: re.Pattern[bytes]
-    unit_bytes: int
-    decoder: Callable[[], Any]
-    decode: Callable[[Any, bytes], bytes]
-    errors: tuple[type[Exception], ...]
-    piece_bytes: int = _PIECE_BYTES
-    padding: bytes = b""
+    magic: re.Pattern[bytes]  # how a file of it begins
+    unit: re.Pattern[bytes]  # how each of its units begins
+    unit_bytes: int  # length of the longest match of `unit`
+    decoder: Callable[[], Any]  # makes a decoder of one unit
+    decode: Callable[[Any, bytes], bytes]  # decoder, compressed bytes -> decompressed bytes
+    errors: tuple[type[Exception], ...]  # what the decoder raises for corrupt bytes
+    piece_bytes: int = _PIECE_BYTES  # compressed bytes to decode at once
+    padding: bytes = b""  # bytes that may stand between units
 
 
 _ZSTD_UNIT = re.compile(re.escape(ZSTD_MAGIC))
@@ -86,16 +74,11 @@ class DamagedFile(ReasonedError):
 
 @dataclasses.dataclass(frozen=True)
 class Gap:
-    """A place where content is missing because the file is damaged.
+    """A place where content is missing because the file is damaged."""
 
-    Attributes:
-      reason, detail: of the dead letter.
-      is_end: the file is cut short here.
-    """
-
-    reason: str
-    detail: str
-    is_end: bool = False
+    reason: str  # of the dead letter
+    detail: str  # of the dead letter
+    is_end: bool = False  # the file is cut short here
 
 
 class _BadUnit(Exception):

@@ -43,8 +43,7 @@ from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import Tokenizer
 
 HTML, JSON = "report.html", "report.json"
-TOPIC_CHARACTERS = 4000
-"""How much of the text of a document topics are made from."""
+TOPIC_CHARACTERS = 4000  # how much of the text of a document topics are made from
 BY_LANGUAGE = "perplexity"
 """The score whose scale differs by language, because each language has its own model."""
 _COLUMNS = ["id", "text", *KEYS, "path", "record", "url", "language_score", "transforms",
@@ -53,23 +52,14 @@ _COLUMNS = ["id", "text", *KEYS, "path", "record", "url", "language_score", "tra
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What workers need to know.
+    """What workers need to know."""
 
-    Attributes:
-      corpus: its folder.
-      shards: files of each kind in it.
-      scratch: existing folder for the workers' results.
-      topic_shares: share of documents whose texts are collected for topics, by language.
-      tokenizer: names of the tokenizer's files in `scratch`; none to count no tokens.
-      progress: existing local folder for workers' progress, or "".
-    """
-
-    corpus: str
-    shards: int
-    scratch: str
-    topic_shares: Mapping[str, float]
-    tokenizer: tuple[str, ...]
-    progress: str
+    corpus: str  # its folder
+    shards: int  # files of each kind in it
+    scratch: str  # existing folder for the workers' results
+    topic_shares: Mapping[str, float]  # of documents with texts collected for topics, by language
+    tokenizer: tuple[str, ...]  # the tokenizer's files in `scratch`; none to count no tokens
+    progress: str  # existing local folder for workers' progress, or ""
 
     def path(self, kind: str, shard: int) -> str:
         """The path of a file of the corpus."""

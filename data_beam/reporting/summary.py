@@ -13,16 +13,11 @@ import numpy as np
 
 from data_beam.reporting.distribution import Distribution
 
-KEPT_SAMPLES = 3
-"""Documents shown of each source."""
-DROPPED_SAMPLES = 3
-"""Dropped documents (or dead letters) shown of each stage and reason."""
-CLUSTERS = 10
-"""Largest clusters of near copies shown."""
-MEMBERS = 12
-"""Documents listed of a cluster."""
-SHOWN_CHARACTERS = 1200
-"""Shown of the text of a sample."""
+KEPT_SAMPLES = 3  # documents shown of each source
+DROPPED_SAMPLES = 3  # dropped documents (or dead letters) shown of each stage and reason
+CLUSTERS = 10  # largest clusters of near copies shown
+MEMBERS = 12  # documents listed of a cluster
+SHOWN_CHARACTERS = 1200  # shown of the text of a sample
 LENGTH, LANGUAGE_SCORE = "characters", "language_score"
 """Names of distributions beside those of the rules' scores."""
 

@@ -33,8 +33,7 @@ TOPICS = 8
 TOP_WORDS = 10
 WINDOW = 10
 EPSILON = 1e-12
-MIN_DOCUMENTS = 40
-"""Languages with fewer documents get no topics."""
+MIN_DOCUMENTS = 40  # languages with fewer documents get no topics
 UNSPACED = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz"})
 """Languages without spaces between words that no library here segments."""
 _CHINESE = frozenset({"zh", "wuu", "yue"})
@@ -57,17 +56,11 @@ _HAN_WORD = re.compile(f"[{HAN}]+")
 
 @dataclasses.dataclass(frozen=True)
 class Topic:
-    """One topic.
+    """One topic."""
 
-    Attributes:
-      words: its top words, the one with the largest weight first.
-      share: of the documents, those in which it has the largest weight.
-      coherence: C_NPMI.
-    """
-
-    words: tuple[str, ...]
-    share: float
-    coherence: float
+    words: tuple[str, ...]  # its top words, the one with the largest weight first
+    share: float  # of the documents, those in which it has the largest weight
+    coherence: float  # C_NPMI
 
 
 def sampled_shares(manifest: Mapping[str, Any]) -> dict[str, float]:

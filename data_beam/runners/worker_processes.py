@@ -38,8 +38,7 @@ _IN_SERVER = "MAXLM_FORK_SERVER_STARTS"
 """Environment variable that only the fork server sees while it imports this module."""
 _URN = "maxlm:env:forked_process:v1"
 """Names the environment of pipelines whose workers are forked; it has no payload."""
-_GRACE_SECONDS = 3
-"""How long a worker has to exit when its pipeline is done."""
+_GRACE_SECONDS = 3  # how long a worker has to exit when its pipeline is done
 
 
 def _hide_broken_pipes() -> None:

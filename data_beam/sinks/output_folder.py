@@ -18,8 +18,7 @@ from data_beam.base import files
 from maxlm.config import outputs
 from maxlm.config.schema import ConfigError
 
-_MARKER = "made_by"
-"""File in the temporary folder while a run is unfinished; it names the command."""
+_MARKER = "made_by"  # file in the temporary folder while a run is unfinished; it names the command
 _TEMPORARY_FILES = re.compile(
     rf"{files.TEMPORARY}/(?:{_MARKER}|listing\.jsonl?"
     r"|(?:reports/|progress/)?unfinished-[0-9a-f]{32}|parts/(?:\d+-)?[0-9a-f]{32}\.parquet"

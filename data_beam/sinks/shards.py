@@ -19,8 +19,7 @@ from maxlm.data import corpus
 
 DROPPED_SCHEMA = documents.string_schema(corpus.DROPPED_COLUMNS)
 
-SAMPLES = 5
-"""Dropped documents whose text is kept for the report: by shard, stage and reason."""
+SAMPLES = 5  # dropped documents whose text is kept for the report: by shard, stage and reason
 _SAMPLE_CHARACTERS = 4000
 
 Judge = Callable[[Document], Document | Dropped | DeadLetter]

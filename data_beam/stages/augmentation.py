@@ -35,8 +35,7 @@ from data_beam.sinks import documents
 from data_beam.sinks.shards import rejected_row
 from maxlm.config.schema import ConfigError
 
-_OWN = -1
-"""Key in place of a bucket: the characters of a source's original training documents."""
+_OWN = -1  # key in place of a bucket: the characters of a source's original training documents
 _FOLDER = ("work", "augment")
 
 

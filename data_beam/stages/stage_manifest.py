@@ -53,8 +53,7 @@ _SHAPE = {
     "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
 }
 
-Outcomes = dict[str, dict[str, int]]
-"""Counts by stage and reason."""
+Outcomes = dict[str, dict[str, int]]  # counts by stage and reason
 
 
 class ConservationError(RuntimeError):

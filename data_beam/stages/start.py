@@ -32,8 +32,7 @@ OWN_FILES = re.compile(
 _WRITTEN = (*(f"{kind}/{kind}-00000-of-00001.{suffix}" for kind, suffix in KINDS.items()),
             "report.html", "report.json", corpus_manifest.NAME)
 """One name of each kind of file that the command writes below its output."""
-PREVIEWED = 200
-"""Documents that a dry run judges, the same number from each source."""
+PREVIEWED = 200  # documents that a dry run judges, the same number from each source
 _PER_FILE = 20
 
 
