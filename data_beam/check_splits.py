@@ -48,15 +48,10 @@ _ABOUT = ("id", "split", "source", "path", "record")
 
 @dataclasses.dataclass(frozen=True)
 class Leak:
-    """Two documents of different splits that are copies.
+    """Two documents of different splits that are copies."""
 
-    Attributes:
-      similarity: exact Jaccard similarity of their shingles; 1 for equal texts.
-      first, second: id, split, source, path and record number, in order of ids.
-    """
-
-    similarity: float
-    first: dict[str, Any]
+    similarity: float  # exact Jaccard similarity of their shingles; 1 for equal texts
+    first: dict[str, Any]  # id, split, source, path and record number; the smaller id first
     second: dict[str, Any]
 
 
@@ -65,18 +60,9 @@ def _about(row: dict[str, Any]) -> dict[str, Any]:
 
 
 class LeakFinder:
-    """Compares documents with those held out.
-
-    Args:
-      held_out: rows with `COLUMNS` of all documents that are not for training.
-      threshold: smallest similarity of a copy.
-      permutations: of the signatures.
-      word_ngram, character_ngram: sizes of shingles.
-
-    Attributes:
-      bands, rows: chosen so that a pair at the threshold is found with probability 0.999 or more.
-      probability: that a pair at the threshold is found.
-    """
+    """Compares documents with those held out: `held_out` has rows with `COLUMNS` of all documents
+    that are not for training. `bands` and `rows` are chosen so that a pair at the threshold (the
+    smallest similarity of a copy) is found with `probability` 0.999 or more."""
 
     def __init__(self, held_out: Iterable[dict[str, Any]], threshold: float, permutations: int,
                  word_ngram: int = 5, character_ngram: int = 5):
@@ -128,12 +114,8 @@ class LeakFinder:
 
 def find_leaks(rows: Callable[[], Iterator[dict[str, Any]]], threshold: float, permutations: int,
                word_ngram: int, character_ngram: int) -> tuple[list[Leak], LeakFinder]:
-    """All leaks of a corpus, the most similar first.
-
-    Args:
-      rows: reads the corpus from the start, with `COLUMNS`; called twice.
-      threshold, permutations, word_ngram, character_ngram: as for `LeakFinder`.
-    """
+    """All leaks of a corpus, the most similar first. `rows` reads the corpus from the start, with
+    `COLUMNS`, and is called twice; the other arguments are those of `LeakFinder`."""
     finder = LeakFinder((row for row in rows() if row["split"] != "train"), threshold, permutations,
                         word_ngram, character_ngram)
     leaks = [leak for row in rows() for leak in finder.check(row)]
@@ -143,17 +125,8 @@ def find_leaks(rows: Callable[[], Iterator[dict[str, Any]]], threshold: float, p
 
 def check(corpus: str, threshold: float, permutations: int, word_ngram: int, character_ngram: int,
           show: int, status: StatusLine) -> dict[str, Any]:
-    """The report on a corpus.
-
-    Args:
-      corpus: its folder.
-      threshold, permutations, word_ngram, character_ngram: as for `LeakFinder`.
-      show: pairs listed at most.
-      status: shows the progress.
-
-    Raises:
-      ConfigError: there is no complete corpus.
-    """
+    """The report on a corpus, which lists at most `show` pairs. Raises ConfigError if there is no
+    complete corpus."""
     found = find_documents(corpus)
     passes = itertools.count(1)
     by_split: collections.Counter[str] = collections.Counter()

@@ -50,21 +50,16 @@ _SHOWN = 10
 
 
 def extend(tokenizer: Tokenizer, pieces: Sequence[str], raised: Sequence[int] = ()) -> Tokenizer:
-    """The tokenizer with more pieces; some old ones, like the new, are never split.
+    """The tokenizer with more pieces, texts without an id; some old ones, like the new, are never
+    split. These are `raised`: they keep their ids (see `own_ids`).
 
     In a BPE model they are user-defined symbols, and so they are in a unigram model that has such
-    symbols already; other unigram models get ordinary pieces whose score beats every other
-    spelling (see `maxlm.data.sentencepiece_model.symbol_score`). In a tokenizer.json they are added
-    tokens. Of two that start at the same position the longer wins.
+    symbols already; other unigram models get ordinary pieces whose score beats every other spelling
+    (see `maxlm.data.sentencepiece_model.symbol_score`). In a tokenizer.json they are added tokens.
+    Of two that start at the same position the longer wins.
 
-    Args:
-      tokenizer: of either kind.
-      pieces: texts without an id.
-      raised: ids of old pieces, which they keep; see `own_ids`.
-
-    Raises:
-      ConfigError: a SentencePiece model of words or characters; a tokenizer.json with holes
-        between its ids; a piece whose spelling is that of another id.
+    Raises ConfigError for a SentencePiece model of words or characters, a tokenizer.json with holes
+    between its ids, and a piece whose spelling is that of another id.
     """
     if isinstance(tokenizer, HuggingFaceTokenizer):
         return _extend_json(tokenizer, pieces, raised)
@@ -143,10 +138,8 @@ def extend_tokenizer(tokenizer: Tokenizer, pieces: Sequence[str]
 
     Every piece is one id of the longer tokenizer, and of its tokenizer.json where
     `data_beam.export_tokenizer` can make one. An old piece that a new one would break is raised
-    with it; where that cannot be (see `own_ids`) it gets a new id.
-
-    Raises:
-      ConfigError: nothing to add, or what cannot be one piece.
+    with it; where that cannot be (see `own_ids`) it gets a new id. Raises ConfigError if there is
+    nothing to add, or a piece cannot be one id.
     """
     if not pieces:
         raise ConfigError("--add: the file has no pieces")

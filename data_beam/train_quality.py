@@ -62,15 +62,11 @@ def _features(ngrams: HashedNgrams, texts: Sequence[str], features: int, progres
 
 
 def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, Any]:
-    """Trains a classifier unless it exists already; returns its report.
+    """Trains a classifier unless it exists already; returns its report. `flags` are the command's
+    other flags, checked.
 
-    Args:
-      output: folder of the model.
-      flags: the command's other flags, checked.
-
-    Raises:
-      ConfigError: examples that cannot be used, too few of them, other files in `output`,
-        another run writing it, a full disk.
+    Raises ConfigError for examples that cannot be used or too few of them, other files in `output`,
+    another run writing it, and a full disk.
     """
     with output_folder.exclusive(output) as path:
         found = classifier_training.read_examples(

@@ -18,12 +18,8 @@ _FULL_WIDTH_NO_MARKS = re.compile(
 
 
 def fold_width(text: str, marks: bool = False) -> str:
-    """The text with full-width letters, digits and signs as ASCII; every position stays.
-
-    Args:
-      text: any text.
-      marks: also ！（），：；？, with which Chinese is written.
-    """
+    """The text with full-width letters, digits and signs as ASCII; every position stays. With
+    `marks` also ！（），：；？, with which Chinese is written."""
     if text.isascii():
         return text
     encoded = text.encode("utf-8", "surrogatepass")  # thirty times faster to search than the text

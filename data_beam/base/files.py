@@ -62,7 +62,8 @@ def match(root: str, pattern: str, enter: Callable[[str], bool] = lambda folder:
     """Files below a folder, in no order. Everything but folders counts as a file, broken links too.
 
     Beam's own `match` and `delete` treat a whole path as a pattern, so that a folder called `[1]`
-    is not found.
+    is not found. Raises UnreadableFolder for a folder of this machine in which the pattern might
+    match.
 
     Args:
       root: folder, taken literally.
@@ -72,9 +73,6 @@ def match(root: str, pattern: str, enter: Callable[[str], bool] = lambda folder:
       unfollowed: called with the paths below `root` of symbolic links to folders in which the
         pattern might match. They are not followed: a file could be found twice, or without end.
         The folders that the pattern names before its first wildcard may be links.
-
-    Raises:
-      UnreadableFolder: a folder of this machine in which the pattern might match.
     """
     root = root.rstrip("/") + "/"
     literal = re.match(r"[^\[*?]*", pattern)
@@ -94,11 +92,8 @@ def match(root: str, pattern: str, enter: Callable[[str], bool] = lambda folder:
 
 def _walk(root: str, pattern: str, start: str, enter: Callable[[str], bool],
           unfollowed: Callable[[str], None]) -> Iterator[str]:
-    """Paths of the files in the folders in which a pattern might match; see `match`.
-
-    Args:
-      start: folder below `root` to begin in.
-    """
+    """Paths of the files in the folders in which a pattern might match; see `match`. It begins in
+    the folder `start` below `root`."""
     levels: list[re.Pattern[str]] = []  # of the names of folders, by depth
     *folders, last = pattern.split("/")
     for level in folders:
@@ -155,11 +150,8 @@ _IRREGULAR = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IF
 
 def irregular(path: str) -> str | None:
     """What a path of this machine is, in words, if it is not a regular file: opening or reading it
-    might never end. None for a regular file and on other file systems.
-
-    Raises:
-      OSError: it does not exist, is a broken link, or lacks permission.
-    """
+    might never end. None for a regular file and on other file systems. Raises OSError if it does
+    not exist, is a broken link, or lacks permission."""
     if not is_local(path):
         return None
     mode = os.stat(path).st_mode
@@ -217,15 +209,12 @@ class _Hashed(io.RawIOBase):
 
 def write_atomically(path: str, temporary: str, content: bytes | Callable[[Any], Any]
                      ) -> tuple[int, str]:
-    """Writes a file under a temporary name and renames it when complete.
+    """Writes a file under a temporary name and renames it when complete; returns its size in bytes
+    and its SHA-256. An older file is replaced.
 
     Args:
-      path: final path; an older file there is replaced.
       temporary: existing folder on the same file system for the unfinished file.
       content: of the file, or a function that writes it to a binary handle, only forwards.
-
-    Returns:
-      Size in bytes and SHA-256.
     """
     unfinished = FileSystems.join(temporary, f"unfinished-{uuid.uuid4().hex}")
     try:

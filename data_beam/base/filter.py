@@ -13,9 +13,10 @@ settings of the filter (`section`, as plain values)."""
 
 
 class Filter(ABC):
-    """Judges one document at a time. Each worker makes one instance; its constructor loads models.
-
-    Filters that compare documents with each other are in `dedup`.
+    """Judges one document at a time. Each worker makes one instance; its constructor gets the
+    settings from `section` of the recipe, loads models, and raises ConfigError for a setting that
+    is unusable, such as a model that does not exist. Filters that compare documents with each other
+    are in `dedup`.
 
     Attributes:
       name: written to the column `stage` of documents that it drops.
@@ -24,12 +25,6 @@ class Filter(ABC):
         versions are part of the fingerprint of the stages.
       highlights: (reason, what the report highlights in texts dropped for this reason). The quote
         at the end of `detail` is always highlighted.
-
-    Args:
-      config: the settings, from `section` of the recipe.
-
-    Raises:
-      ConfigError: a setting is unusable, such as a model that does not exist.
     """
 
     name: ClassVar[str]

@@ -11,15 +11,11 @@ class NotThisKind(ValueError):
 
 
 def read(path: str, shape: Any) -> Any:
-    """The value of a JSON file, after a check of its shape.
+    """The value of a JSON file that exists; raises NotThisKind if it is not JSON, or not of the
+    shape.
 
-    Args:
-      path: an existing file.
-      shape: a type; a list of one shape, for all items; a dict from `str` to one shape, for all
-        values; or a dict from names to shapes, for an object with these and maybe more.
-
-    Raises:
-      NotThisKind: it is not JSON, or of another shape.
+    A shape is a type; a list of one shape, for all items; a dict from `str` to one shape, for all
+    values; or a dict from names to shapes, for an object with these and maybe more.
     """
     try:
         value = json.loads(files.read_bytes(path))

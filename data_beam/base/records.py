@@ -20,15 +20,10 @@ class ReasonedError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """Where a record comes from.
-
-    Attributes:
-      source: name of the source.
-      path: of the file, relative to the root of its input.
-      record: number of the record in its file, from 1: a line of jsonl, an item of a json array, a
-        row of Parquet or of a query, a record of a web archive. None for a file that is one
-        document, and for the file as a whole.
-    """
+    """Where a record comes from: the source, the path of the file relative to the root of its
+    input, and the number of the record in its file, from 1 (a line of jsonl, an item of a json
+    array, a row of Parquet or of a query, a record of a web archive). It is None for a file that is
+    one document, and for the file as a whole."""
 
     source: str
     path: str

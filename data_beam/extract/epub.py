@@ -138,19 +138,15 @@ def _chapters(book: _Book) -> list[str]:
 
 
 def text(data: bytes, limit: int) -> tuple[str, tuple[str, ...]]:
-    """The chapters of a book, with blank lines between them.
+    """The chapters of a book, with blank lines between them, and the names of what was done.
 
     All text of a chapter is kept, without a search for main content: the only menus of a book are
     its tables of contents, which are left out with the cover. Missing and damaged chapters are
-    skipped, and their number is among the names returned.
-
-    Args:
-      data: the file.
-      limit: bytes that its files may have when unpacked.
+    skipped, and their number is among the names.
 
     Raises:
       ExtractionError: not a zip file, no readable package document, no readable chapter; encrypted
-        text (DRM); a book larger than `limit`.
+        text (DRM); a book whose files have more than `limit` bytes when unpacked.
       NoText: chapters without text (a book of pictures).
     """
     book = _Book(data, limit)

@@ -194,20 +194,17 @@ def _whole_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]
 
 
 def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
-    """The page's main content as plain text: no navigation, advertisements, scripts or comments.
+    """The page's main content as plain text, without navigation, advertisements, scripts or
+    comments, and the names of what was done.
 
     Blocks, lists and preformatted text keep their line breaks. What is main content is decided by
-    the extractor's own rules: resiliparse's, which DCLM (Li et al. 2024, arXiv 2406.11794) found
-    as good for training as trafilatura's at an eighth of the cost, or trafilatura's (Barbaresi
-    2021). On top of them come the rules of `ExtractConfig`. An element that holds most of the text
-    outside links (`html_names.MOST`) is never left out for its class or id, nor is a heading or a
-    section for an id that is the heading's address.
+    the extractor's own rules: resiliparse's, which DCLM (Li et al. 2024, arXiv 2406.11794) found as
+    good for training as trafilatura's at an eighth of the cost, or trafilatura's (Barbaresi 2021).
+    On top of them come the rules of `ExtractConfig`. An element that holds most of the text outside
+    links (`html_names.MOST`) is never left out for its class or id, nor is a heading or a section
+    for an id that is the heading's address.
 
-    Returns:
-      The text, and the names of what was done.
-
-    Raises:
-      ExtractionError: a page that is too much for trafilatura.
+    Raises ExtractionError for a page that is too much for trafilatura.
     """
     text, transforms = _main_text(page, config)
     if not text.strip():

@@ -149,11 +149,8 @@ def without_anchors(page: str, tokens: Mapping[str, str]) -> str:
     """The page without ids that are addresses of headings, `<h2 id="footer">`: those name a topic.
 
     So do ids of sections whose heading links to itself (Sphinx), or has the id for words (docutils,
-    pandoc), except for a section of comments with the heading Comments.
-
-    Args:
-      page: HTML.
-      tokens: values of `id` for which elements may be left out; others stay.
+    pandoc), except for a section of comments with the heading Comments. Only ids in `tokens`, for
+    which elements may be left out, are removed.
     """
     if not tokens:
         return page
@@ -191,15 +188,11 @@ class Named:
 
 
 def large(page: str, tokens: Mapping[str, str], least: int) -> list[Named]:
-    """Elements with much text outside links that may be left out for their names.
+    """Elements with more than `least` characters of text outside links, spaces not counted, that
+    may be left out for their names: `tokens` has the values of `class` and `id` for which elements
+    may be, and what is left of them without such names.
 
     A comment section counts only if it has a heading of the first level (a page about comments).
-
-    Args:
-      page: HTML.
-      tokens: values of `class` and `id` for which elements may be left out, and what is left of
-        them without such names.
-      least: an element needs more characters than this, spaces not counted.
     """
     found, looked_at = [], 0
     for match in _NAMED.finditer(page, 0, max(0, len(page) - least)) if tokens else ():

@@ -173,15 +173,13 @@ def _stacks(spans: Sequence[Span]) -> list[list[Span]]:
 
 
 def separate_vertical(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
-    """Horizontal text of a page, and vertical text turned so that it can be read as horizontal.
+    """Spans of the horizontal text of a page, and of the vertical text in coordinates in which its
+    lines go from left to right and from the top down.
 
     A page is vertical where at least half of its characters are in stacks of five or more, most of
     them East Asian. Then everything short between the first and the last line is part of the
     vertical text, Latin letters at an angle too, but for ruby (small characters beside a line).
     Otherwise text at an angle is left out.
-
-    Returns:
-      Spans, and spans in coordinates in which lines go from left to right and from the top down.
     """
     horizontal = [span for span in spans if not span.rotated]
     short = [span for span in spans if len(span.text) <= _MAX_STACKED]
@@ -275,15 +273,13 @@ def _across(rows: list[Row], left: list[Span], right: list[Span]) -> list[Row]:
 
 
 def mark_tables(rows: list[Row], drop_garbled: bool) -> tuple[list[Row], int]:
-    """Marks rows of tables, and leaves out tables whose cells do not line up.
+    """Marks rows of tables, and leaves out tables whose cells do not line up. Returns the rows that
+    stay, and how many tables were left out.
 
     A table is a run of at least 3 rows of at least 3 cells, with rows of 2 before or after. A cell
     lines up when its left edge, right edge or middle is where a cell of the row above or below has
     it. Below 0.7 of them the order of the cells' text cannot be known. Labels with a code each are
     a table too (see `_labels`).
-
-    Returns:
-      The rows that stay, and how many tables were left out.
     """
     kept: list[Row] = []
     dropped, begin = 0, 0

@@ -55,7 +55,8 @@ def _edges(rows: Sequence[Row]) -> list[tuple[int, int, bool]]:
 
 
 def without_edges(pages: Sequence[list[Span]]) -> tuple[list[list[Span]], int]:
-    """The pages' spans without running headers, footers and page numbers.
+    """The pages' spans without running headers, footers and page numbers, and how many lines were
+    left out.
 
     Of the two topmost and two lowest lines of each page these go:
 
@@ -63,9 +64,6 @@ def without_edges(pages: Sequence[list[Span]]) -> tuple[list[list[Span]], int]:
     - a line at a height where at least 6 of 10 pages (of at least 4) have a line set off from the
       text: headers that name the section differ from page to page;
     - a line that is a page number and nothing else, the outermost one only.
-
-    Returns:
-      The spans by page, and how many lines were left out.
     """
     rows = [rows_of(spans) for spans in pages]
     edges = [_edges(page) for page in rows]
@@ -250,15 +248,12 @@ def _written(paragraphs: Sequence[_Paragraph], words: Words) -> str:
 
 
 def check_order(text: str, max_fraction: float) -> None:
-    """Refuses a text whose characters are scattered, which shows that they were read in no order.
+    """Raises NoText (`scattered characters`) for a text whose characters are scattered, which shows
+    that they were read in no order: a larger share of at least 40 letters than `max_fraction`.
 
     A letter is scattered if white space is on both sides of it: text set vertically or letter by
     letter, and read across its lines. Chinese words of one character do not stand so in running
     text, and of English, 5 % of the letters are words of their own at most.
-
-    Raises:
-      NoText: `scattered characters`, where they are a larger share of at least 40 letters than
-        `max_fraction`.
     """
     letters = len(_LETTER.findall(text))
     scattered = sum(len(word) == 1 and bool(_LETTER.match(word)) for word in text.split())

@@ -59,14 +59,11 @@ class CorpusFiles:
 
 
 def find_documents(corpus: str, others: Sequence[str] = ()) -> CorpusFiles:
-    """The document files of a corpus.
+    """The document files of a corpus, a directory on any file system that Beam knows. `others` are
+    more of its folders whose files must be whole, by their sizes.
 
-    Args:
-      corpus: directory, local or on any file system that Beam knows.
-      others: more of its folders whose files must be whole, by their sizes.
-
-    Raises:
-      ConfigError: no corpus there, an unfinished one, or one that lacks files of its manifest.
+    Raises ConfigError for no corpus there, an unfinished one, and one that lacks files of its
+    manifest.
     """
     path = FileSystems.join(corpus, "manifest.json")
     if not FileSystems.exists(path):
@@ -100,11 +97,8 @@ def find_documents(corpus: str, others: Sequence[str] = ()) -> CorpusFiles:
 
 
 def read_rows(path: str, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Rows of a document file, a few hundred in memory at a time.
-
-    Raises:
-      ConfigError: the file lacks a column, is damaged or no Parquet.
-    """
+    """Rows of a document file, a few hundred in memory at a time. Raises ConfigError if the file
+    lacks a column, is damaged or no Parquet."""
     try:
         with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
             parquet = pyarrow.parquet.ParquetFile(handle)

@@ -49,11 +49,7 @@ def parse_headers(block: bytes) -> dict[str, str]:
 
 
 def parse_response(block: bytes) -> Response:
-    """Splits a response into status, headers and body.
-
-    Raises:
-      BadResponse: there is no status line.
-    """
+    """Splits a response into status, headers and body. Raises BadResponse without a status line."""
     status = _STATUS.match(block)
     if not status:
         raise BadResponse("invalid HTTP", f"starts with {block[:20]!r}")
@@ -122,10 +118,7 @@ def decoded_body(response: Response, limit: int) -> bytes | None:
     """The body without transfer and content encoding, None when it passes `limit` bytes.
 
     Archivers often decode a body and keep the header: a body that does not start as its encoding
-    does is not decoded again.
-
-    Raises:
-      BadResponse: an unknown encoding, or an incomplete body.
+    does is not decoded again. Raises BadResponse for an unknown encoding, or an incomplete body.
     """
     body = response.body
     if "chunked" in response.headers.get("transfer-encoding", "").lower():

@@ -59,12 +59,8 @@ def _may_hold_files(inputs: Iterable[InputConfig], folder: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class _Seen:
-    """What was found while listing.
-
-    Attributes:
-      matched: locations of the files that a pattern matches, with excluded ones.
-      links: symbolic links to folders, which are not followed.
-    """
+    """What was found while listing: locations of the files that a pattern matches, with excluded
+    ones; and symbolic links to folders, which are not followed."""
 
     matched: set[str] = dataclasses.field(default_factory=set)
     links: set[str] = dataclasses.field(default_factory=set)
@@ -170,14 +166,10 @@ def _capped(listed: Sequence[File], max_bytes: int) -> list[File]:
 def list_files(recipe: RecipeConfig, tell: Callable[[str], None] | None = None) -> list[File]:
     """All files of a recipe, sorted by source (in the recipe's order) and path.
 
-    Args:
-      recipe: checked recipe.
-      tell: called with a line about each thing that the user may miss: links to folders, and
-        files of other kinds where the inputs take a whole folder by suffix.
-
-    Raises:
-      ConfigError: a root that does not exist, a pattern that matches nothing, a folder that cannot
-        be read, or two files of one source with the same path.
+    `tell` is called with a line about each thing that the user may miss: links to folders, and
+    files of other kinds where the inputs take a whole folder by suffix. Raises ConfigError for a
+    root that does not exist, a pattern that matches nothing, a folder that cannot be read, and two
+    files of one source with the same path.
     """
     result: list[File] = []
     seen = _Seen()
@@ -201,16 +193,8 @@ def list_files(recipe: RecipeConfig, tell: Callable[[str], None] | None = None) 
 
 
 def refuse_output_among_inputs(recipe: RecipeConfig, output: str, names: Iterable[str]) -> None:
-    """Checks that no input reads what the command writes; else a second run would read the corpus.
-
-    Args:
-      recipe: checked recipe.
-      output: folder of the corpus.
-      names: of files that the command writes below it.
-
-    Raises:
-      ConfigError: an input matches one of them.
-    """
+    """Raises ConfigError if an input reads one of the files (`names`) that the command writes below
+    its output: a second run would read the corpus."""
     if not files.is_local(output):
         return
     output = os.path.realpath(output)

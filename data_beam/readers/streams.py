@@ -82,12 +82,8 @@ class Gap:
 
 
 class _BadUnit(Exception):
-    """A unit is corrupt, or cut short by the end of the file.
-
-    Attributes:
-      position: of the file, up to which it was decoded.
-      is_cut: whether it is cut short.
-    """
+    """A unit is corrupt, or cut short by the end of the file (`is_cut`). It was decoded up to
+    `position`."""
 
     def __init__(self, detail: str, position: int, is_cut: bool = False):
         super().__init__(detail)
@@ -100,15 +96,11 @@ def open_raw(path: str) -> BinaryIO:
 
 
 class _Bytes:
-    """The bytes of a file at any position; the block that was read last is kept.
-
-    Attributes:
-      reread: compressed bytes that were decoded in vain.
-    """
+    """The bytes of a file at any position; the block that was read last is kept."""
 
     def __init__(self, handle: BinaryIO):
         self._handle, self._begin, self._block = handle, 0, b""
-        self.reread = 0
+        self.reread = 0  # compressed bytes that were decoded in vain
 
     def at(self, position: int, size: int = _PIECE_BYTES) -> bytes:
         """Up to `size` bytes at a position, at least one but for the end of the file."""
@@ -134,11 +126,8 @@ class _Bytes:
 
 def _unit(source: _Bytes, form: _Format, position: int) -> Iterator[tuple[bytes, int]]:
     """Decodes the unit at a position: its content in pieces, each with the position behind its
-    compressed bytes; the last is empty and has the position behind the unit.
-
-    Raises:
-      _BadUnit: after the pieces that could be decoded.
-    """
+    compressed bytes; the last is empty and has the position behind the unit. Raises _BadUnit after
+    the pieces that could be decoded."""
     decoder = form.decoder()
     size, last = 0, b""
     while not decoder.eof:
@@ -171,14 +160,8 @@ def _is_trailer(last: bytes, size: int) -> bool:
 
 def _checked(source: _Bytes, form: _Format, position: int, at: Callable[[int], None],
              limit: float) -> Generator[bytes, None, int]:
-    """The content of the unit at a position, once its checksum is right.
-
-    Returns:
-      The position behind it.
-
-    Raises:
-      _BadUnit: before anything is yielded.
-    """
+    """The content of the unit at a position, once its checksum is right; returns the position
+    behind it. Raises _BadUnit before anything is yielded."""
     held, size, end = [], 0, position
     for chunk, end in _unit(source, form, position):
         size += len(chunk)
@@ -268,11 +251,7 @@ def pieces(path: str, at: Callable[[int], None] = lambda position: None, limit: 
 
 
 def chunks(path: str, limit: float = math.inf) -> Iterator[bytes]:
-    """`pieces` up to the first gap.
-
-    Raises:
-      DamagedFile: there is one; after the pieces before it.
-    """
+    """`pieces` up to the first gap, for which it raises DamagedFile."""
     for piece in pieces(path, limit=limit):
         if isinstance(piece, Gap):
             raise DamagedFile(piece.reason, piece.detail)
@@ -280,11 +259,8 @@ def chunks(path: str, limit: float = math.inf) -> Iterator[bytes]:
 
 
 def read_all(path: str, limit: int) -> bytes | None:
-    """The whole decompressed file, or None when it is larger than `limit` bytes.
-
-    Raises:
-      DamagedFile: content is missing.
-    """
+    """The whole decompressed file, or None when it is larger than `limit` bytes. Raises DamagedFile
+    if content is missing."""
     parts, size = [], 0
     for chunk in chunks(path, limit=limit):
         size += len(chunk)

@@ -117,14 +117,11 @@ class _Archive:
         return headers
 
     def block(self, length: int, limit: int) -> tuple[bytes | None, bool]:
-        """The content of the record, and whether its Content-Length is wrong.
+        """The content of the record, and whether its Content-Length is wrong. Of content longer
+        than `limit` only the end is looked at, and None is returned.
 
         A record ends with its length where line ends and the next record follow. Elsewhere the
         length is wrong, and the record ends before the first header of another one.
-
-        Args:
-          length: as the header says.
-          limit: of longer content only the end is looked at, and None is returned.
         """
         size = min(length, max(limit, 1 << 16))
         to_pass = length - size
