@@ -31,11 +31,8 @@ class Planned:
 
 
 def augmented_id(original: str, kind: str, number: int) -> str:
-    """Id of the n-th augmented document of a kind.
-
-    Its first 64 bits are those of the original, so both are in the same shard. The other bits are a
-    hash of the three arguments.
-    """
+    """Id of the n-th augmented document of a kind. Its first 64 bits are those of the original, so
+    both are in the same shard. The other bits are a hash of the three arguments."""
     digest = hashlib.sha256(f"{original}\0{kind}\0{number}".encode()).hexdigest()
     return original[:16] + digest[:16]
 
@@ -47,16 +44,12 @@ def bucket_of(id: str) -> int:
 
 def admitted_buckets(characters: int, by_bucket: Mapping[int, int], max_share: float
                      ) -> frozenset[int]:
-    """The buckets of a source that fit under its cap.
+    """The buckets of a source that fit under its cap, the share `max_share` = s of augmented text.
+    `by_bucket` has the characters of augmented documents.
 
-    A source with C original characters and A augmented characters has a share A / (C + A) of
-    augmented text, so A may be up to C s / (1 - s). Buckets are admitted in order; a bucket that
-    does not fit is skipped.
-
-    Args:
-      characters: characters of the source's original training documents.
-      by_bucket: characters of augmented documents by bucket.
-      max_share: the cap s.
+    A source with C characters in its original training documents and A augmented ones has a share A
+    / (C + A), so A may be up to C s / (1 - s). Buckets are admitted in order; a bucket that does
+    not fit is skipped.
     """
     left = int(characters * max_share / (1 - max_share))
     admitted = set()
@@ -69,13 +62,8 @@ def admitted_buckets(characters: int, by_bucket: Mapping[int, int], max_share: f
 
 class Augmenter:
     """Creates documents by synonyms and back-translation. The result depends only on the id and
-    text of the original.
-
-    Create one per worker: it loads the dictionary and the user's function.
-
-    Raises:
-      ConfigError: a file or function that cannot be used.
-    """
+    text of the original. Create one per worker: it loads the dictionary and the user's function,
+    and raises ConfigError if one cannot be used."""
 
     def __init__(self, config: AugmentConfig):
         self._config = config
@@ -97,13 +85,8 @@ class Augmenter:
 
     def augment(self, document: Document, row: dict[str, Any], buckets: Container[int]
                 ) -> Iterator[dict[str, Any] | DeadLetter]:
-        """The rows of the augmented documents; a dead letter if the translator failed.
-
-        Args:
-          document: a training document.
-          row: its row in the corpus, whose other columns the new rows copy.
-          buckets: the admitted buckets; documents in other buckets are not created.
-        """
+        """The rows of the augmented documents in the admitted buckets, with the other columns of
+        the training document's row; a dead letter if the translator failed."""
         for id, text, count in self._by_synonyms(document):
             if bucket_of(id) in buckets:
                 yield _row(row, id, text, f"augment:synonyms={count}")
@@ -144,11 +127,8 @@ def _row(row: dict[str, Any], id: str, text: str, transform: str) -> dict[str, A
 
 
 class TemplateDocuments:
-    """The documents generated from the recipe's templates.
-
-    Raises:
-      ConfigError: a file that cannot be used.
-    """
+    """The documents generated from the recipe's templates. Raises ConfigError if a file cannot be
+    used."""
 
     def __init__(self, config: AugmentConfig, sources: tuple[SourceConfig, ...]):
         self._path = config.templates

@@ -41,7 +41,7 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def generate(path: str, field: str) -> list[Generated]:
-    """All documents of a file such as
+    """All documents of a file, on any file system supported by Beam, such as
 
         {"fields": {"drug": "text", "uses": "list", "dose": "number"},
          "templates": {"en": ["{drug} is used against {uses}."], "zh": ["{drug}用于治疗{uses}。"]},
@@ -50,13 +50,9 @@ def generate(path: str, field: str) -> list[Generated]:
     A record may lack fields; sentences that name a missing field are skipped. The sentences of a
     document are ordered by a hash of record number and sentence.
 
-    Args:
-      path: path of the file, on any file system supported by Beam.
-      field: dotted name of the setting, for messages.
-
-    Raises:
-      ConfigError: the file does not exist or has another format; a template or record has a field
-        that is not in `fields`; a value has another type; or a record fits no sentence.
+    Raises ConfigError, which names the setting `field`: the file does not exist or has another
+    format; a template or record has a field that is not in `fields`; a value has another type; or a
+    record fits no sentence.
     """
     where = f"{field}: {path}"
     try:

@@ -48,15 +48,9 @@ class StagePaths:
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What a stage's `run` gets.
-
-    Attributes:
-      recipe: the whole recipe.
-      paths: where.
-      pipeline: runs one Beam pipeline: it calls its argument with an empty one to be filled, and
-        comes back when the pipeline is done.
-      corpus: manifest of the corpus as far as it is known, for the stage `report`.
-    """
+    """What a stage's `run` gets. `pipeline` runs one Beam pipeline: it calls its argument with an
+    empty one to be filled, and comes back when the pipeline is done. `corpus` is the manifest of
+    the corpus as far as it is known, for the stage `report`."""
 
     recipe: RecipeConfig
     paths: StagePaths

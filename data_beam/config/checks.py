@@ -61,14 +61,10 @@ def changed(section: Any, default: Any) -> list[str]:
 
 def check_idle(section: Any, path: str, reason: str, fix: str, *, default: Any = None,
                only: Iterable[str] | None = None) -> None:
-    """Raises ConfigError where fields that have no effect were changed.
+    """Raises ConfigError where fields that have no effect were changed from the defaults of their
+    class, or from `default`: the fields in `only`, or all.
 
-    Args:
-      section: the section of the fields.
-      reason: completes "does nothing while".
-      fix: what the user should set instead.
-      default: the unchanged section; by default, the defaults of its class.
-      only: the fields without effect, if others of the section have one.
+    `reason` completes "does nothing while"; `fix` is what the user should set instead.
     """
     usual = type(section)()
     if section == usual:  # written out, as in lines=RepeatedTextConfig(enabled=False)

@@ -58,12 +58,9 @@ class FilterConfig:
                        only=("short_line_width",))
 
     def thresholds_of(self, path: str = "filters") -> dict[str, str]:
-        """Language -> the language whose thresholds judge it.
-
-        Raises:
-          ConfigError: an entry of `same_as` is not of the form `language=thresholds`, names an
-            unknown language, or would cut a language without spaces at spaces.
-        """
+        """Language -> the language whose thresholds judge it. Raises ConfigError if an entry of
+        `same_as` is not of the form `language=thresholds`, names an unknown language, or would cut
+        a language without spaces at spaces."""
         result = {name: name for name in THRESHOLDS}
         for entry in self.same_as:
             language, equals, other = entry.partition("=")
@@ -82,13 +79,9 @@ class FilterConfig:
 
 
 def add_filter(name: str, settings: type) -> None:
-    """Adds the section `filters.NAME` to `FilterConfig`, as if it stood in the class.
-
-    Args:
-      name: of the filter.
-      settings: a frozen dataclass whose fields all have defaults; its docstring begins with the
-        line that `--help` shows.
-    """
+    """Adds the section `filters.NAME` to `FilterConfig`, as if it stood in the class. `settings` is
+    a frozen dataclass whose fields all have defaults; its docstring begins with the line that
+    `--help` shows."""
     if name in FilterConfig.__dataclass_fields__:
         raise ValueError(f"config.filters.{name} exists already; give the filter another name")
     section = setting(settings(), str(settings.__doc__).partition("\n")[0])

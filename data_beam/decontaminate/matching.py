@@ -218,11 +218,10 @@ def _window_hashes(hashes: np.ndarray, lengths: Iterable[int]) -> Iterator[tuple
 
 class _Table:
     """N-grams by the hash of their first units: the sorted hashes, the n-gram of each, and a bit
-    table that rejects most other hashes fast.
+    table that rejects most other hashes fast. Of equal n-grams the first is kept.
 
     Args:
-      grams: arrays of length n: hash, text, offset and number of units of each n-gram. Of equal
-        n-grams the first is kept.
+      grams: arrays of length n: hash, text, offset and number of units of each n-gram.
       whole: [n] hashes of all units.
     """
 
@@ -250,17 +249,13 @@ class _Table:
 
 
 class NgramIndex:
-    """The n-grams of texts.
+    """The n-grams of texts, each given by its tokens.
 
     A text with n or more tokens is searched for by its n-grams. A shorter text is searched for as a
     whole if it has at least the minimum number of tokens; otherwise it is ignored. If several texts
     have an n-gram, the index names the first.
 
     Memory: 8 bytes for each token (character), and about 35 for each n-gram.
-
-    Args:
-      texts: the tokens of each text.
-      lengths: n, and the minimum number of tokens.
     """
 
     def __init__(self, texts: Iterable[list[str]], lengths: Lengths):

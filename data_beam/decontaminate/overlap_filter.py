@@ -58,17 +58,13 @@ class _Text:
 
 
 class DecontaminateFilter(Filter):
-    """Drops documents, or removes passages, by n-grams shared with evaluation sets.
+    """Drops documents, or removes passages, by n-grams shared with evaluation sets; `counts` are by
+    set.
 
     The share of a document's tokens that are in such n-grams becomes the score
-    `decontaminate/overlap`.
-
-    Attributes:
-      counts: by set.
-
-    Raises:
-      ConfigError: a set that cannot be read or has nothing to search for.
-      RuntimeError: an item planted in a text is not found, so the filter does not work.
+    `decontaminate/overlap`. Raises ConfigError for a set that cannot be read or has nothing to
+    search for, and RuntimeError if an item planted in a text is not found, so the filter does not
+    work.
     """
 
     name = "decontaminate"

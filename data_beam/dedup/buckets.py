@@ -109,8 +109,9 @@ class Verifier:
     """Finds pairs of copies in buckets, by comparing their shingles exactly.
 
     A pair of a bucket is compared unless the two nodes are already connected, or their numbers of
-    shingles rule out a copy, or they were compared before. So the edges connect every component of
-    the graph of copies that share a bucket, whatever the size of the bucket.
+    shingles rule out a copy, or they were compared before. So the `edges` connect every component
+    of the graph of copies that share a bucket, whatever the size of the bucket; they are not all
+    pairs.
 
     Args:
       threshold: smallest Jaccard similarity of copies.
@@ -118,10 +119,6 @@ class Verifier:
         other; 0 turns this off.
       size: returns the number of shingles of a node.
       shingles: returns the shingles of a node, [shingles] uint64, ascending.
-
-    Attributes:
-      edges: pairs of copies: enough to connect all copies, but not all pairs.
-      comparisons: number of compared pairs.
     """
 
     def __init__(self, threshold: float, containment: float, size: Callable[[int], int],

@@ -49,17 +49,14 @@ LARGEST = 20  # clusters listed in the summary
 
 def stars(ranked: list[dict[str, Any]], store: Store, search: Search
           ) -> list[list[tuple[dict[str, Any], float, float]]]:
-    """Divides the documents of a component into stars: a kept document and its copies.
+    """Divides the documents of a component, rows of the store sorted by `rank`, into stars: a kept
+    document and its copies.
 
     Documents are taken by rank. A document that is a copy of kept documents joins the star of the
     first of them; any other document is kept. With `clustering="component"` only the first is kept.
 
-    Args:
-      ranked: rows of the store, sorted by `rank`.
-
-    Returns:
-      Stars by the rank of their kept documents. A star has (row, similarity to the kept document,
-      share of its shingles that the kept document contains) for each document, the kept one first.
+    A star has (row, similarity to the kept document, share of its shingles that the kept document
+    contains) for each document, the kept one first. Stars come by the rank of their kept documents.
     """
     near, threshold = search.minhash, search.threshold
     everything = near.clustering == "component"
@@ -83,12 +80,8 @@ class KeepOne(beam.DoFn):
     """File of components -> (shard, (id, decision)) for each document; to the output `rows`: (shard
     of the cluster, its rows).
 
-    The kept documents of one component share a split. If another search follows, edges between them
-    are written to a file for it.
-
-    Args:
-      search: for copies.
-      after: for documents that must share a split.
+    The kept documents of one component share a split. If another search follows, that for documents
+    which must share a split, edges between them are written to a file for it.
     """
 
     def __init__(self, search: Search, after: Search | None):
@@ -204,13 +197,8 @@ def _order(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_summary(paths: StagePaths, reports: Iterable[Report], found: dict[str, Any]) -> Report:
-    """Writes `clusters/_summary.json` and returns its report.
-
-    Args:
-      paths: of the stage.
-      reports: on all files of clusters.
-      found: settings and counts of the search.
-    """
+    """Writes `clusters/_summary.json` from the reports on all files of clusters and the settings
+    and counts of the searches; returns its report."""
     parts = [report["clusters"] for report in reports]
     summary = {
         **found, "clusters": sum(part["clusters"] for part in parts),

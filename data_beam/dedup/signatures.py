@@ -84,11 +84,8 @@ def _factors(size: int) -> tuple[np.uint64, ...]:
 
 
 def token_hashes(text: str) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens of a text.
-
-    Returns:
-      [tokens] uint64 hashes, and [tokens] bool: whether it is a letter that stands alone.
-    """
+    """The tokens of a text: [tokens] uint64 hashes, and [tokens] bool, whether it is a letter that
+    stands alone."""
     points = np.frombuffer(text.lower().encode("utf-32-le", "surrogatepass"), np.uint32)
     kinds = _classes()[np.minimum(points, _LAST)]
     kept = np.flatnonzero(kinds)
@@ -109,12 +106,8 @@ def token_hashes(text: str) -> tuple[np.ndarray, np.ndarray]:
 
 def shingles(text: str, word_ngram: int = 5, character_ngram: int = 5) -> np.ndarray:
     """The shingles of a text: [shingles] uint64 in no order, some maybe more than once; empty for
-    too few tokens.
-
-    Args:
-      word_ngram: tokens of a shingle that begins with a word.
-      character_ngram: tokens of a shingle that begins with a letter that stands alone.
-    """
+    too few tokens. A shingle that begins with a word has `word_ngram` tokens, one that begins with
+    a letter that stands alone `character_ngram`."""
     tokens, alone = token_hashes(text)
     if word_ngram == character_ngram:
         return _windows(tokens, word_ngram)

@@ -37,13 +37,9 @@ def rank(row: dict[str, Any]) -> tuple[int, float, str]:
 
 def write(folder: str, temporary: str, shard: int,
           rows: Iterable[tuple[int, dict[str, Any], np.ndarray]]) -> None:
-    """Writes the store of a shard.
-
-    Args:
-      folder, temporary: existing folders of the stores and, on the same file system, for unfinished
-        files.
-      rows: (row, columns of the document, shingles in ascending order), in order of rows.
-    """
+    """Writes the store of a shard from (row, columns of the document, shingles in ascending order),
+    in order of rows. The folders of the stores and for unfinished files exist, on one file
+    system."""
     table: list[dict[str, Any]] = []
 
     def shingles(handle: Any) -> None:

@@ -102,15 +102,8 @@ def hashes(text: str, unit: str, settings: RepeatedTextConfig) -> Iterator[int]:
 
 
 def repeated(occurrences: np.ndarray, max_documents: int) -> np.ndarray:
-    """First occurrence of each text that is in too many documents.
-
-    Args:
-      occurrences: [n] `OCCURRENCE`, one for each text and document.
-      max_documents: a text in more documents is repeated.
-
-    Returns:
-      [m] `OCCURRENCE`, in order of the hash.
-    """
+    """First occurrence of each text that is in more than `max_documents`, in order of the hash: [m]
+    of [n] `OCCURRENCE`, one for each text and document."""
     ordered = np.sort(np.unique(occurrences), order=["hash", "source", "id"])
     _, starts, counts = np.unique(ordered["hash"], return_index=True, return_counts=True)
     return ordered[starts[counts > max_documents]]

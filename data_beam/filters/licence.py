@@ -159,16 +159,14 @@ def _without_references(tree: Any) -> Any | None:
 
 @functools.lru_cache(maxsize=10_000)
 def parse(text: str) -> Any | None:
-    """An SPDX expression from what a source calls its licence.
+    """An SPDX expression from what a source calls its licence: a tree of `license_expression`, the
+    name of a family as a text (`CC-BY`: the version is not said), or None when it is not known what
+    is meant.
 
     The text is an identifier in any case, an expression with AND, OR, WITH, one of the usual
     spellings of Apache, BSD, Creative Commons (in Chinese too), GNU, MIT, Mozilla and Mulan
     licences, or the address of a Creative Commons licence. `Apache-2.0+` is `Apache-2.0`, which who
     takes the text may choose.
-
-    Returns:
-      A tree of `license_expression`, the name of a family as a text (`CC-BY`: the version is not
-      said), or None when it is not known what is meant.
     """
     plain = " ".join(fold_width(text).split())
     if len(plain) > _MAX_CHARACTERS:
@@ -192,15 +190,9 @@ def _rendered(licence: Any) -> str:
 
 
 class Allowed:
-    """The licences of an allow-list.
-
-    Args:
-      names: SPDX identifiers, families (`CC-BY`), or identifiers WITH an exception.
-      field: dotted name of the setting, for messages.
-
-    Raises:
-      ConfigError: a name that SPDX does not have, with the nearest that it has.
-    """
+    """The licences of an allow-list: SPDX identifiers, families (`CC-BY`), or identifiers WITH an
+    exception. Raises ConfigError, which names the setting `field`, for a name that SPDX does not
+    have, with the nearest that it has."""
 
     def __init__(self, names: tuple[str, ...], field: str):
         self._names: set[str] = set()
@@ -243,8 +235,7 @@ _UNKNOWN = {"keep": "", "drop": "licence unknown", "quarantine": "licence quaran
 
 
 class LicenceFilter(Filter):
-    """Drops documents whose licence is not allowed, and by choice those whose licence is unknown.
-    """
+    """Drops documents whose licence is not allowed, and by choice those of an unknown licence."""
 
     name = "licence"
     section = "licence"

@@ -86,13 +86,8 @@ _word_hashes = _WordHashes()
 
 
 class WordNgrams:
-    """The n-grams of a list of words.
-
-    Args:
-      words: W words.
-      gap: characters between two words of an n-gram. With 0, `foo bar` and `fo obar` are equal;
-        with 1 they differ.
-    """
+    """The n-grams of a list of W words, with `gap` characters between two words. With 0, `foo bar`
+    and `fo obar` are equal; with 1 they differ."""
 
     def __init__(self, words: Sequence[str], gap: int):
         count = len(words)
@@ -117,10 +112,8 @@ class WordNgrams:
         return self._starts[n:][:count] - self._starts[:count] - self._gap
 
     def top(self, n: int) -> tuple[int, int, int]:
-        """The most frequent n-gram; of equally frequent ones the first.
-
-        Its index, its characters with gaps, and its copies; (0, 0, 0) if there is no n-gram.
-        """
+        """The index of the most frequent n-gram (of equally frequent ones the first), its
+        characters with gaps, and its copies; (0, 0, 0) if there is no n-gram."""
         hashes = self.hashes(n)
         if not len(hashes):
             return 0, 0, 0

@@ -74,15 +74,13 @@ view_of = functools.lru_cache(maxsize=1)(View)
 
 
 class TextFilter(Filter):
-    """A filter that `filters.rules` can name, with its settings in `filters.NAME`.
+    """A filter that `filters.rules` can name, with its settings in `filters.NAME`: those of the
+    frozen dataclass `settings`, see `add_filter`.
 
     It judges prose by the thresholds for its language. Source code is kept, and so is a language
     that other filters have thresholds for when this one has none: the filter is made for one
     language. Documents in other languages follow `other_languages`: dropped with a reason of its
     own, or kept, and never judged by the thresholds of another language.
-
-    Attributes:
-      settings: a frozen dataclass; see `add_filter`.
     """
 
     section = "filters"

@@ -50,28 +50,17 @@ class OrdinalModel:
     thresholds: np.ndarray  # [labels - 1] float64, one between each two neighbouring labels
 
     def score(self, buckets: np.ndarray, values: np.ndarray) -> float:
-        """The expected label of one text, from the lowest to the highest label.
-
-        Args:
-          buckets: [n] int64.
-          values: [n] float32.
-        """
+        """The expected label of one text, from the lowest to the highest label, given its buckets
+        ([n] int64) and their values ([n] float32)."""
         z = float(np.dot(self.weights[buckets].astype(np.float64), values))
         # sigmoid(t) = (1 + tanh(t / 2)) / 2; tanh does not overflow
         return self.lowest + float((0.5 + 0.5 * np.tanh((z - self.thresholds) / 2)).sum())
 
 
 class TextClassifier:
-    """A trained classifier, loaded from its folder.
-
-    Args:
-      path: the folder.
-      task: a name in `TASKS`.
-      field: the setting that names the folder, for messages.
-
-    Raises:
-      ConfigError: the folder has no model, a damaged model, or a model for another task.
-    """
+    """A trained classifier for a task of `TASKS`, loaded from its folder. Raises ConfigError, which
+    names the setting `field`, if there is no model, a damaged model, or a model for another
+    task."""
 
     def __init__(self, path: str, task: str, field: str):
         folder = Folder(path, TASKS[task].kind, field, _SHAPE)

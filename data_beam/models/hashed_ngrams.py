@@ -32,12 +32,8 @@ class _TokenHashes(dict):
 
 
 class HashedNgrams:
-    """Text -> buckets and their values.
-
-    Args:
-      features: number of buckets, a power of two.
-      longest: number of tokens of the longest n-grams.
-    """
+    """Text -> buckets and their values. The number of buckets, `features`, is a power of two; the
+    longest n-grams have `longest` tokens."""
 
     def __init__(self, features: int, longest: int):
         bits = features.bit_length() - 1
@@ -46,8 +42,8 @@ class HashedNgrams:
         self._hashes = _TokenHashes()
 
     def __call__(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Sorted buckets, [n] int64, and 1 + log(count) in each, scaled to length 1, [n] float32.
-        """
+        """Sorted buckets, [n] int64, and 1 + log(count) in each, scaled to length 1, [n]
+        float32."""
         hashes = self._hashes
         tokens = np.array([hashes[token] for token in _TOKENS.findall(text.lower())], np.uint64)
         grams, parts = tokens, [_mixed(tokens)]

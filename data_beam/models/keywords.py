@@ -48,11 +48,8 @@ DEFAULT_EN = (
 
 
 class Keywords:
-    """Searches texts for a list of keywords.
-
-    Args:
-      entries: keywords in any case; entries that begin with ! are harmless phrases.
-    """
+    """Searches texts for a list of keywords in any case; entries that begin with ! are harmless
+    phrases."""
 
     def __init__(self, entries: Iterable[str]):
         words = {" ".join(fold_width(entry).lower().split()) for entry in entries}
@@ -97,15 +94,9 @@ def _pattern(node: dict[str, Any]) -> str:
 
 
 def read_list(path: str, field: str) -> list[str]:
-    """The entries of a file: one per line; # starts a comment.
-
-    Args:
-      path: local or on any file system that Beam knows.
-      field: the setting that names it, for messages.
-
-    Raises:
-      ConfigError: the file does not exist, is not UTF-8, or has no keyword or an overlong one.
-    """
+    """The entries of a file on any file system that Beam knows: one per line; # starts a comment.
+    Raises ConfigError, which names the setting `field`, if the file does not exist, is not UTF-8,
+    or has no keyword or an overlong one."""
     if not FileSystems.exists(path):
         raise ConfigError(f"{field}: {path} does not exist")
     try:

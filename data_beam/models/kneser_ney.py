@@ -23,12 +23,7 @@ FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """An n-gram model and its discounts.
-
-    Attributes:
-      discounts: by order, the discounts of adjusted counts 1, 2 and 3 or more.
-      fallback_orders: orders with fallback discounts (small or artificial text).
-    """
+    """An n-gram model and its discounts."""
 
     model: NgramModel
     discounts: tuple[tuple[float, float, float], ...]
@@ -96,11 +91,9 @@ def _adjusted(orders: Sequence[_Order]) -> list[np.ndarray]:
 
 
 def discounts_of(counts: np.ndarray) -> tuple[float, float, float] | None:
-    """Discounts of adjusted counts 1, 2 and 3+ (Chen and Goodman, equation 26).
-
-    None if the closed form gives no valid discounts: there is no n-gram with a count of 1, 2 or 3,
-    or a discount is outside [0, count].
-    """
+    """Discounts of adjusted counts 1, 2 and 3+ (Chen and Goodman, equation 26). None if the closed
+    form gives no valid ones: there is no n-gram with a count of 1, 2 or 3, or a discount is outside
+    [0, count]."""
     n = np.bincount(np.minimum(counts, 5), minlength=6)[:5].astype(float)
     if not n[1:4].all():
         return None

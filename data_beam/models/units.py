@@ -23,12 +23,8 @@ class Tokens:
     """Converts a text to token ids: [T] int64, each sentence as <s>, its tokens, </s>.
 
     Lines without tokens are skipped; a text without tokens gives an empty array. Every string is
-    accepted, including lone surrogates.
-
-    Args:
-      unit: one of `UNITS`.
-      vocabulary: names by id, starting with `backoff_model.SPECIAL`.
-      pieces: the bytes of a SentencePiece model, for unit `piece`.
+    accepted, including lone surrogates. `vocabulary` has names by id, starting with
+    `backoff_model.SPECIAL`; for unit `piece`, `pieces` are the bytes of a SentencePiece model.
     """
 
     def __init__(self, unit: str, vocabulary: Sequence[str], pieces: bytes = b""):

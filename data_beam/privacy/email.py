@@ -89,8 +89,7 @@ def _is_top_level(label: str) -> bool:
 def emails(text: str) -> Iterator[Span]:
     """E-mail addresses in a text: `local@domain` with a local part of 1 to 64 characters and a
     known top-level domain, also with an internationalised domain (`li@例子.com`); `local [at]
-    domain` with any kind of brackets; `local at domain dot com`.
-    """
+    domain` with any kind of brackets; `local at domain dot com`."""
     at = text.find("@")
     while at >= 0:
         start = _local_start(text, at)

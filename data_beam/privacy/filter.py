@@ -68,10 +68,7 @@ class PrivacyFilter(Filter):
     which are up to the user's recogniser.
 
     A document on which the user's recogniser fails, or answers with other than spans, is an error
-    (and so a dead letter).
-
-    Raises:
-      ConfigError: `name_recogniser` cannot be loaded, or fails on a sentence.
+    (and so a dead letter). Raises ConfigError if it cannot be loaded, or fails on a sentence.
     """
 
     name = "privacy"
@@ -136,15 +133,9 @@ class PrivacyFilter(Filter):
         return self._redact(text, [])[0]
 
     def masked_quote(self, quote: str, text: str) -> str:
-        """The detail of an outcome as it may appear in a report.
-
-        A quote may be cut inside an item, so parts of items of `_PIECE` characters or more are
-        masked too.
-
-        Args:
-          quote: the detail, which may quote the text.
-          text: the whole text.
-        """
+        """The detail of an outcome, which may quote the text, as it may appear in a report. A quote
+        may be cut inside an item, so parts of items of `_PIECE` characters or more are masked
+        too."""
         if not any(mark in quote for mark in "'\":"):
             return self.masked(quote)  # only numbers, no quoted text
         kinds = {}

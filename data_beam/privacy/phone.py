@@ -184,11 +184,8 @@ def _international(text: str, start: int, stop: int) -> Iterator[Span]:
 
 def _listed(text: str, start: int, cell: bool) -> tuple[int, int | None]:
     """End of the digit groups at `start`, and end of the telephone number among them or None. A
-    telephone number has 7 to 15 digits and is not a date, year range, decimal number or amount.
-
-    Args:
-      cell: the cue was `cell`, so the number must have a format that only telephone numbers have.
-    """
+    telephone number has 7 to 15 digits and is not a date, year range, decimal number or amount. If
+    the cue was `cell`, it must have a format that only telephone numbers have."""
     match = _DIGITS_AFTER_CUE.match(text, start)
     if not match:
         return start, None

@@ -56,16 +56,8 @@ def number_windows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def without_overlaps(spans: Iterable[Span], priority: dict[str, int]) -> list[Span]:
-    """Keeps the longest of overlapping spans; among equally long spans the one of the highest
-    priority.
-
-    Args:
-      spans: in any order, duplicates allowed.
-      priority: rank by kind; the smallest rank has the highest priority.
-
-    Returns:
-      Disjoint spans in text order.
-    """
+    """The longest of overlapping spans, in text order; among equally long spans the one whose kind
+    has the smallest rank in `priority`. Spans come in any order, duplicates allowed."""
     kept: list[Span] = []
     for span in sorted(set(spans), key=lambda s: (s.start - s.end, priority[s.kind], s.start)):
         place = bisect.bisect(kept, span)

@@ -222,23 +222,14 @@ def build(root: beam.Pipeline, job: Job) -> None:
 def make_report(manifest: Mapping[str, Any], corpus: str, scratch: str, progress: str,
                 pipeline: Callable[[Callable[[beam.Pipeline], None]], None],
                 tokenizer: Tokenizer | None = None, compare: str = "") -> dict[str, bytes]:
-    """The files of the report.
+    """The files of the report on the corpus of a manifest: content by name.
 
-    Args:
-      manifest: of the corpus.
-      corpus: its folder.
-      scratch: existing folder for temporary files, which workers can reach too.
-      progress: existing local folder for workers' progress, or "".
-      pipeline: runs a Beam pipeline that its argument fills.
-      tokenizer: to count tokens with.
-      compare: another corpus, with a report, to compare with; or "".
+    `scratch` is an existing folder for temporary files, which workers can reach too, `progress` an
+    existing local folder for workers' progress, or "". `pipeline` runs a Beam pipeline that its
+    argument fills. `compare` is another corpus, with a report, to compare with; or "".
 
-    Returns:
-      Content by name.
-
-    Raises:
-      ConfigError: the documents are damaged, or not those of the manifest; nothing to compare
-        with.
+    Raises ConfigError if the documents are damaged, or not those of the manifest, and if there is
+    nothing to compare with.
     """
     other = comparison.read_facts(compare) if compare else None
     for name, data in (tokenizer.files if tokenizer else {}).items():

@@ -90,12 +90,8 @@ class Distribution:
         return self.squares / self.count
 
     def quantiles(self, fractions: Iterable[float]) -> list[float]:
-        """For each fraction q the number of rank ceil(q count), as the lower edge of its bin: up to
-        0.4 % too small, exact for integers below 512.
-
-        Args:
-          fractions: increasing.
-        """
+        """For each fraction q, increasing, the number of rank ceil(q count), as the lower edge of
+        its bin: up to 0.4 % too small, exact for integers below 512."""
         wanted = [(max(1, math.ceil(q * self.count)), q) for q in fractions]
         found: list[float] = []
         seen = 0
@@ -111,12 +107,9 @@ class Distribution:
         return sum(count for edge, count in self.bins.items() if edge >= limit) / self.count
 
     def histogram(self) -> tuple[str, list[float], list[int]]:
-        """The numbers in about 30 bins.
-
-        Returns:
-          "linear" or "logarithmic": the axis on which the bins are about equally wide; the edges,
-          one more than bins; and the count of each bin, its lower edge included.
-        """
+        """The numbers in about 30 bins: "linear" or "logarithmic", the axis on which the bins are
+        about equally wide; the edges, one more than bins; and the count of each bin, its lower edge
+        included."""
         median, tail = self.quantiles((0.5, 0.99))
         if self.low > 0 and tail / median > _SKEW:
             scale, edges = "logarithmic", self._logarithmic_edges()

@@ -38,15 +38,9 @@ _LAST = ("dedup", "augment")
 def make(manifest: Mapping[str, Any], summary: Summary, topics: Mapping[str, Sequence[Topic]],
          near_copies: Mapping[str, Any] | None, tokenizer: Mapping[str, Any] | None
          ) -> dict[str, Any]:
-    """The facts.
-
-    Args:
-      manifest: of the corpus.
-      summary: of all its shards.
-      topics: by language.
-      near_copies: clusters/_summary.json, None where near copies were not looked for.
-      tokenizer: hash and size of the tokenizer that tokens were counted with, or None.
-    """
+    """The facts, from the manifest of a corpus, the summary of all its shards, topics by language,
+    clusters/_summary.json (None where near copies were not looked for), and hash and size of the
+    tokenizer that tokens were counted with, or None."""
     names = list(manifest["sources"])
     lost_characters = [_total(entry.get("dropped_characters", {}))
                        for entry in manifest["sources"].values()]

@@ -15,7 +15,9 @@ _QUOTED = re.compile(r"(?:^|(?<=\s))(['\"])(.+)\1$", re.DOTALL)
 
 def find_marks(text: str, stage: str, reason: str, detail: str, recipe: Mapping[str, Any]
                ) -> list[Span]:
-    """The parts of a text for which a filter dropped it, in order, without overlaps.
+    """Start and end of the parts of a text for which a filter dropped it, in order, without
+    overlaps; empty if the reason is not a part of the text (its length, its perplexity, a copy
+    elsewhere).
 
     Args:
       text: text of the dropped document, or its beginning.
@@ -24,10 +26,6 @@ def find_marks(text: str, stage: str, reason: str, detail: str, recipe: Mapping[
       detail: what the filter measured. If it ends with a quotation from the text, that is searched
         first, with any white space between its words.
       recipe: recipe of the corpus, as plain values.
-
-    Returns:
-      Start and end of each part; empty if the reason is not a part of the text (its length, its
-      perplexity, a copy elsewhere).
     """
     text = fold_width(text, marks=True)  # filters judge the folded text
     quoted = _QUOTED.search(detail)
@@ -64,11 +62,8 @@ def redact(text: str) -> str:
 
 
 def clip(text: str, marks: list[Span], characters: int) -> tuple[str, list[Span], int]:
-    """An excerpt of the text that contains the first mark.
-
-    Returns:
-      The excerpt, the marks in it, and its start in the text.
-    """
+    """An excerpt of the text that contains the first mark, the marks in it, and its start in the
+    text."""
     start = 0
     if marks and marks[0][1] > characters:
         start = max(0, marks[0][0] - characters // 4)

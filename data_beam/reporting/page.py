@@ -192,12 +192,8 @@ def glance(facts: Facts) -> list[tuple[str, bool]]:
 
 
 def histogram(found: Mapping[str, Any], median: float) -> dict[str, Any]:
-    """Coordinates of a histogram's columns, ticks and median in an SVG of 340 x 150.
-
-    Args:
-      found: `scale`, `edges` and `counts` as `Distribution.facts` gives them.
-      median: of the numbers.
-    """
+    """Coordinates of a histogram's columns, ticks and median in an SVG of 340 x 150, from `scale`,
+    `edges` and `counts` as `Distribution.facts` gives them."""
     edges, counts = found["edges"], found["counts"]
     logarithmic, first, last = found["scale"] == "logarithmic", edges[0], edges[-1]
 

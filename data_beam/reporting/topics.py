@@ -84,11 +84,8 @@ def topics_of(summary: Summary) -> dict[str, list[Topic]]:
 
 
 def segment(text: str, language: str) -> list[str]:
-    """The words of a text in lower case, without numbers and punctuation.
-
-    Chinese is segmented by rjieba; other languages where their letters end, so not those of
-    `UNSPACED`.
-    """
+    """The words of a text in lower case, without numbers and punctuation. Chinese is segmented by
+    rjieba; other languages where their letters end, so not those of `UNSPACED`."""
     if language in _CHINESE:
         return [word for word in chinese_words(text) if _HAN_WORD.fullmatch(word)]
     return _WORD.findall(text.lower())
@@ -98,11 +95,7 @@ def segment(text: str, language: str) -> list[str]:
 @threadpoolctl.threadpool_limits.wrap(limits=1)
 def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
     """Topics of texts of one language, the most frequent first; none of fewer than MIN_DOCUMENTS.
-
-    Args:
-      texts: in an order that is always the same.
-      language: of the texts.
-    """
+    The order of the texts must always be the same."""
     if len(texts) < MIN_DOCUMENTS:
         return []
     # Importing scikit-learn takes more than a second, and only the report needs it.
@@ -145,12 +138,8 @@ def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
 
 
 def c_npmi(topics: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) -> list[float]:
-    """Coherence of each topic.
-
-    Args:
-      topics: at least two words each.
-      documents: the words of each, in order.
-    """
+    """Coherence of each topic, of at least two words, in documents given by their words in
+    order."""
     index = {word: i for i, word in enumerate(sorted({word for top in topics for word in top}))}
     together, windows = _count_windows(documents, index)
     single = np.diag(together) / max(1, windows)

@@ -17,12 +17,8 @@ _SECONDS = 0.5
 
 
 class StatusLine:
-    """A line now and then: rewritten in place on a terminal, a new line elsewhere.
-
-    Args:
-      seconds: between lines, where it is no terminal.
-      stream: where lines go; standard error by default.
-    """
+    """A line now and then, on standard error by default: rewritten in place on a terminal, a new
+    line every `seconds` elsewhere."""
 
     def __init__(self, seconds: float = 5.0, stream: TextIO | None = None):
         self._stream = stream if stream is not None else sys.stderr
@@ -43,11 +39,8 @@ class StatusLine:
 
 
 class WorkerProgress:
-    """The counts of one worker, in a small file that the command reads every few seconds.
-
-    Args:
-      folder: local folder, or "" if the command cannot read it.
-    """
+    """The counts of one worker, in a small file of a local folder that the command reads every few
+    seconds; in none if the folder is ""."""
 
     def __init__(self, folder: str):
         self._folder, self._name = folder, f"{uuid.uuid4().hex}.json"
@@ -75,9 +68,7 @@ class Progress:
     Args:
       stage: its name.
       folder: where workers on this machine leave their counts in small files.
-      unit: what is counted against the total, `bytes` or `documents`.
-      total: of the whole stage.
-      stream: where the line goes.
+      unit: what is counted against the total of the whole stage, `bytes` or `documents`.
       passes: how many times the stage reads its documents.
     """
 

@@ -59,11 +59,8 @@ if os.environ.pop(_IN_SERVER, ""):
 
 def start_fork_server() -> None:
     """Starts the fork server unless it runs, and does not wait for it. It imports the modules of
-    this project that are imported here.
-
-    Raises:
-      OSError: the folder for temporary files cannot hold its socket.
-    """
+    this project that are imported here. Raises OSError if the folder for temporary files cannot
+    hold its socket."""
     _CONTEXT.set_forkserver_preload([__name__, *sorted(
         name for name in sys.modules if name.partition(".")[0] in _PACKAGES)])
     resource_tracker.ensure_running()  # started later, it would reset the signal mask
@@ -92,11 +89,8 @@ def _without_main_module() -> Iterator[None]:
 
 
 class LocalRunner(FnApiRunner):
-    """Beam's local runner with forked worker processes.
-
-    Raises:
-      ConfigError: a worker process was killed or exited by itself.
-    """
+    """Beam's local runner with forked worker processes. Raises ConfigError if a worker process was
+    killed or exited by itself."""
 
     def run_via_runner_api(self, pipeline_proto: Any, options: PipelineOptions) -> Any:
         for environment in pipeline_proto.components.environments.values():

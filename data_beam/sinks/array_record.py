@@ -26,18 +26,13 @@ INDEX_SCHEMA = pa.schema([
 
 def write_shard(directory: str, temporary: str, source: str, number: int, of: int,
                 documents: Iterable[tuple[bytes, np.ndarray, int]]) -> Shard:
-    """Writes one shard and its index.
+    """Writes one shard and its index; returns the shard's entry in the manifest.
 
     Args:
       directory: the split's directory, which exists; on any file system that Beam knows.
       temporary: existing folder on the same file system for unfinished files.
-      source: name of the source.
-      number: of the shard, from 0.
-      of: number of shards of the source.
+      number, of: of the shard, from 0, and how many the source has.
       documents: id (16 bytes), tokens (uint16 or uint32), UTF-8 bytes of the text; in final order.
-
-    Returns:
-      The shard's entry in the manifest.
     """
     records = files.shard_name(source, number, of, "array_record")
     index = files.shard_name(source, number, of, "index.parquet")

@@ -73,17 +73,8 @@ def write_table(handle: Any, table: pa.Table) -> None:
 
 def write_rows(path: str, temporary: str, rows: Iterable[dict[str, Any]],
                schema: pa.Schema) -> tuple[int, str, int]:
-    """Writes rows that come one by one, with a row group in memory at a time.
-
-    Args:
-      path: final path.
-      temporary: existing folder on the same file system for the unfinished file.
-      rows: in final order, with a `text`.
-      schema: their columns.
-
-    Returns:
-      Size in bytes, SHA-256 and number of rows.
-    """
+    """Writes rows with a `text` that come one by one, in final order, with a row group in memory at
+    a time. Returns size in bytes, SHA-256 and number of rows."""
     written = 0
 
     def write(handle: Any) -> None:

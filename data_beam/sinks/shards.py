@@ -28,17 +28,13 @@ Judge = Callable[[Document], Document | Dropped | DeadLetter]
 def rewrite(paths: StagePaths, shard: int, judge: Judge, progress: WorkerProgress,
             shown: Callable[[str], str] = str) -> Iterator[Report]:
     """Judges the documents of a shard of the stage before, and writes that shard of this stage.
+    Yields a report on each file written.
 
     Args:
-      paths: of the stage.
-      shard: number.
       judge: document -> the document to keep, changed or not, or why it is not kept. Called in the
         order of ids.
       progress: counts the documents.
       shown: text -> the form in which a sample shows it.
-
-    Yields:
-      A report on each file written.
     """
     not_kept: dict[type, list[dict[str, Any]]] = {Dropped: [], DeadLetter: []}
     samples = Samples(shown)
@@ -85,14 +81,8 @@ def rejected_row(record: Dropped | DeadLetter) -> dict[str, Any]:
 
 def write_rejected(paths: StagePaths, kind: str, shard: int, rows: Iterable[dict[str, Any]]
                    ) -> Report:
-    """Writes the shard of dropped documents or of dead letters, small enough for memory.
-
-    Args:
-      paths: of the stage.
-      kind: `dropped` (Parquet) or `dead_letters` (JSON lines).
-      shard: number.
-      rows: as `rejected_row` makes them, in any order.
-    """
+    """Writes the shard of `dropped` documents (Parquet) or of `dead_letters` (JSON lines), small
+    enough for memory, from rows as `rejected_row` makes them, in any order."""
     # Dead letters may share an id: a damaged file, and the file as a whole.
     ordered = sorted(rows, key=lambda r: (r["id"], r["stage"], r["reason"], r["detail"]))
     if kind == "dropped":

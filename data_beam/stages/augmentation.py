@@ -47,11 +47,7 @@ def split(document: Document, recipe: RecipeConfig) -> str:
 
 def files_read(recipe: RecipeConfig) -> dict[str, str]:
     """SHA-256 of the dictionary and the templates by path, and of the translator's module by the
-    function's name.
-
-    Raises:
-      ConfigError: a file does not exist.
-    """
+    function's name. Raises ConfigError if a file does not exist."""
     hashes = {}
     for name in ("synonyms", "templates"):
         path = getattr(recipe.augment, name)
@@ -67,11 +63,7 @@ def files_read(recipe: RecipeConfig) -> dict[str, str]:
 
 def check(recipe: RecipeConfig) -> None:
     """Loads the files and functions of augmentation, so that a mistake stops a run before it
-    starts.
-
-    Raises:
-      ConfigError: a dictionary, table or function cannot be used.
-    """
+    starts: raises ConfigError if a dictionary, table or function cannot be used."""
     Augmenter(recipe.augment)
     TemplateDocuments(recipe.augment, recipe.sources)
 
@@ -79,14 +71,8 @@ def check(recipe: RecipeConfig) -> None:
 class ShardAugmenter:
     """Creates the augmented documents of a shard. Create one per worker.
 
-    Args:
-      recipe: the whole recipe.
-      paths: paths of the stage.
-
-    Attributes:
-      failed: dead letters of the last call of `rows`.
-      dropped: rows for the output `dropped` of the augmented documents that a filter dropped in the
-        last call of `rows`. Their ids are those of the augmented documents.
+    The last call of `rows` leaves its dead letters in `failed`, and in `dropped` rows for that
+    output, of the augmented documents that a filter dropped, with the ids of these.
     """
 
     failed: list[DeadLetter]
@@ -102,12 +88,8 @@ class ShardAugmenter:
 
     def _filtered(self, origin: Origin, row: dict[str, Any]
                 ) -> dict[str, Any] | Dropped | DeadLetter:
-        """The row of an augmented document after the filters, or why it is not kept.
-
-        Args:
-          origin: origin of the original document or record.
-          row: row of the augmented document.
-        """
+        """The row of an augmented document after the filters, or why it is not kept. `origin` is
+        that of the original document or record."""
         document = Document(
             origin, row["text"], row["domain"], row["licence"], "", row["language"],
             row["language_score"], row["sha256"], row["bytes_sha256"], tuple(row["transforms"]),
@@ -165,14 +147,9 @@ class ShardAugmenter:
 
     def rows(self, shard: int, own: Iterable[tuple[Document, dict[str, Any]]],
              buckets: dict[str, frozenset[int]]) -> Iterator[dict[str, Any]]:
-        """Rows of the shard in the order of ids: original and augmented documents. Sets `failed`
-        and `dropped`.
-
-        Args:
-          shard: number.
-          own: original documents and their rows, in the order of ids.
-          buckets: admitted buckets by source.
-        """
+        """Rows of the shard in the order of ids: original and augmented documents, these in the
+        admitted buckets of their source. Sets `failed` and `dropped`. `own` are the original
+        documents and their rows, in the order of ids."""
         def with_augmented() -> Iterator[dict[str, Any]]:
             for document, row in own:
                 group = [row]

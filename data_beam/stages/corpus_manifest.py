@@ -29,10 +29,7 @@ SHAPE = {
 
 def identity(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, Any]:
     """The part of a manifest that is known before the run: runs of the same corpus have the same.
-
-    Raises:
-      ConfigError: a model or list that the recipe names does not exist.
-    """
+    Raises ConfigError if a model or list that the recipe names does not exist."""
     plain = to_plain(recipe)
     canonical = json.dumps(plain, sort_keys=True, ensure_ascii=False)
     return {
@@ -50,10 +47,8 @@ def of_corpus(recipe: RecipeConfig, listing: Sequence[File],
     """The manifest of a corpus from the sums of its stages, with or without those of `report`.
 
     `made` is when the first stage started and how long all but `report` ran. It decides nothing:
-    with the environment variable SOURCE_DATE_EPOCH equal inputs give equal bytes.
-
-    Raises:
-      ConservationError: documents read are not kept + dropped + dead letters.
+    with the environment variable SOURCE_DATE_EPOCH equal inputs give equal bytes. Raises
+    ConservationError if documents read are not kept + dropped + dead letters.
     """
     first, last = stages["extract"], stages["finish"]
     run_times = [sums["made"] for stage, sums in stages.items() if stage != "report"]

@@ -232,13 +232,8 @@ def _searches(context: Context, texts: Texts) -> list[Search]:
 
 
 def _summary(paths: StagePaths, searches: list[Search], rounds: dict[str, int]) -> None:
-    """Writes how near copies were found, and how many, beside the clusters.
-
-    Args:
-      paths: of the stage.
-      searches: all of them.
-      rounds: by search, of those whose components were found in rounds.
-    """
+    """Writes how near copies were found (with the rounds of searches whose components took any),
+    and how many, beside the clusters."""
     def how(search: Search) -> dict[str, Any]:
         found = near_copies.counts(search)
         del found["edges"]  # which pairs of a component are found depends on the parts

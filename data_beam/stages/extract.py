@@ -58,12 +58,8 @@ def _read_listing(path: str) -> Iterator[str]:
 
 class ReadAndProcess(beam.DoFn):
     """A line of the listing -> the file's documents, with the outputs `dropped`, `dead_letters` and
-    `read` beside.
-
-    Args:
-      recipe: the whole recipe.
-      progress: local folder where each worker keeps a small file with its counts, or "".
-    """
+    `read` beside. Each worker keeps a small file with its counts in the local folder `progress`, if
+    it is not ""."""
 
     def __init__(self, recipe: RecipeConfig, progress: str):
         self._recipe, self._folder = recipe, progress
@@ -205,11 +201,8 @@ def _build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None
 
 
 def check_sources(recipe: RecipeConfig, paths: StagePaths, reports: Iterable[Report]) -> None:
-    """Refuses a source of which every record is a dead letter, or an empty file.
-
-    Raises:
-      ConfigError: there is one, and its `allow_unreadable` is off.
-    """
+    """Raises ConfigError for a source of which every record is a dead letter, or an empty file, and
+    whose `allow_unreadable` is off."""
     read, letters, empty = Counter(), Counter(), Counter()
     for report in reports:
         if "file" not in report:

@@ -88,19 +88,13 @@ def _digest(value: Any) -> str:
 
 def loaded_files(recipe: RecipeConfig) -> dict[str, dict[str, str]]:
     """SHA-256 of the models, lists and evaluation files that the stages load, by stage and path.
-
-    Raises:
-      ConfigError: one does not exist.
-    """
+    Raises ConfigError if one does not exist."""
     return {"filter": chain.loaded_files(recipe), "finish": augmentation.files_read(recipe)}
 
 
 def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str]:
-    """What the output of each stage depends on, as a hash.
-
-    Raises:
-      ConfigError: a model or list that the recipe names does not exist.
-    """
+    """What the output of each stage depends on, as a hash. Raises ConfigError if a model or list
+    that the recipe names does not exist."""
     plain = to_plain(recipe)
     result = {}
     loaded = loaded_files(recipe)
@@ -114,12 +108,8 @@ def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str
 
 def read(manifest_dir: str, folder: str) -> dict[str, Any] | None:
     """The manifest of a complete stage, or None: there is none, or it is damaged, or a file that it
-    lists is missing or has another size. Then a line says that the stage is done again.
-
-    Args:
-      manifest_dir: folder of the manifest.
-      folder: folder of the stage's files.
-    """
+    lists is missing from the stage's folder or has another size. Then a line says that the stage is
+    done again."""
     path = FileSystems.join(manifest_dir, NAME)
     if not FileSystems.exists(path):
         return None
@@ -174,15 +164,12 @@ def total(outcomes: Outcomes) -> int:
 
 def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int] | None
             ) -> dict[str, Any]:
-    """Sums of a stage from its reports: `sources` and `outputs` of its manifest.
+    """Sums of a stage from its reports: `sources` and `outputs` of its manifest. `reports` are
+    those of all files, and of all sources in the first stage; `read` are the documents that the
+    stage before kept, by source, None for the first.
 
-    Args:
-      recipe: the recipe.
-      reports: of all files, and of all sources in the first stage.
-      read: documents that the stage before kept, by source; None for the first.
-
-    Raises:
-      ConservationError: documents read are not kept + dropped + dead letters, or a part is missing.
+    Raises ConservationError if documents read are not kept + dropped + dead letters, or a part is
+    missing.
     """
     sources: dict[str, dict[str, Any]] = {
         source.name: {"files": 0, "read": 0, "kept": 0, "augmented": 0, "dropped": {},
@@ -225,11 +212,8 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
 
 
 def check_conservation(sources: dict[str, dict[str, Any]]) -> None:
-    """Checks that every document read (and made by augmentation) has exactly one outcome.
-
-    Raises:
-      ConservationError: one has not.
-    """
+    """Raises ConservationError unless every document read (and made by augmentation) has exactly
+    one outcome."""
     for name, entry in sources.items():
         dropped, dead = total(entry["dropped"]), total(entry["dead_letters"])
         if entry["read"] + entry["augmented"] != entry["kept"] + dropped + dead:
@@ -240,11 +224,7 @@ def check_conservation(sources: dict[str, dict[str, Any]]) -> None:
 
 
 def check_files(sources: dict[str, dict[str, Any]], listing: Sequence[File]) -> None:
-    """Checks that every file was read.
-
-    Raises:
-      ConservationError: one was not.
-    """
+    """Raises ConservationError unless every file was read."""
     for name, entry in sources.items():
         listed = sum(file.source == name for file in listing)
         if entry["files"] != listed:

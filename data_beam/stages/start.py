@@ -59,21 +59,13 @@ class Start:
 
 def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
           replace: bool = False) -> tuple[Start, list[Filter]]:
-    """Checks inputs, output, and what filters and augmentation load; writes nothing.
+    """Checks inputs, output, and what filters and augmentation load; writes nothing. Returns where
+    the run starts, and the filters if the check made them. With `replace` a corpus of another
+    recipe or other files may be replaced.
 
-    Args:
-      recipe: checked recipe.
-      output: folder, local or on any file system that Beam knows.
-      stages: the ones to run.
-      replace: a corpus of another recipe or other files may be replaced.
-
-    Returns:
-      Where the run starts, and the filters if the check made them.
-
-    Raises:
-      ConfigError: inputs that do not exist; an output that contains other files or lacks files; a
-        stage that another one needs first; a model, list, dictionary, table or function that
-        cannot be used.
+    Raises ConfigError for inputs that do not exist; an output that contains other files or lacks
+    files; a stage that another one needs first; a model, list, dictionary, table or function that
+    cannot be used.
     """
     notes: list[str] = []
     listing = list_files(recipe, notes.append)
@@ -128,17 +120,7 @@ def _difference(existing: dict[str, Any], identity: dict[str, Any]) -> str | Non
 
 def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
          replace: bool = False) -> None:
-    """Prints the plan of a recipe and a preview; writes nothing.
-
-    Args:
-      recipe: checked recipe.
-      output: folder of the corpus.
-      stages: those that would run.
-      replace: whether another corpus there would be replaced.
-
-    Raises:
-      ConfigError: as `check`.
-    """
+    """Prints the plan of a recipe and a preview; writes nothing. Raises ConfigError as `check`."""
     start, filters = check(recipe, output, stages, replace)
     listing = start.listing
     filters = filters or make_filters(recipe)
