@@ -27,15 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from data_beam.dedup.signatures import (
-    band_keys,
-    candidate_probability,
-    choose_bands,
-    distinct,
-    jaccard,
-    shingles,
-    signature,
-)
+from data_beam.dedup import signatures
 from data_beam.readers.corpus_files import find_documents, read_rows
 from data_beam.runners.progress import StatusLine
 from maxlm.config import command_line
@@ -68,14 +60,14 @@ class LeakFinder:
                  word_ngram: int = 5, character_ngram: int = 5):
         self._threshold = threshold
         self._sizes = word_ngram, character_ngram
-        self.bands, self.rows = choose_bands(threshold, permutations, _FINDING)
-        self.probability = candidate_probability(threshold, self.bands, self.rows)
+        self.bands, self.rows = signatures.choose_bands(threshold, permutations, _FINDING)
+        self.probability = signatures.candidate_probability(threshold, self.bands, self.rows)
         self._held: list[dict[str, Any]] = []
         self._shingles: list[np.ndarray] = []
         self._by_sha256: dict[str, list[int]] = {}
         keys: list[list[int]] = []
         for row in held_out:
-            values = distinct(shingles(row["text"], *self._sizes))
+            values = np.unique(signatures.shingles(row["text"], *self._sizes))
             self._by_sha256.setdefault(row["sha256"], []).append(len(self._held))
             self._held.append(_about(row))
             self._shingles.append(values)
@@ -88,25 +80,26 @@ class LeakFinder:
     def _keys(self, values: np.ndarray) -> list[int]:
         if not len(values):
             return []
-        return band_keys(signature(values, self.bands * self.rows), self.bands, self.rows)
+        signature = signatures.signature(values, self.bands * self.rows)
+        return signatures.band_keys(signature, self.bands, self.rows)
 
     def check(self, row: dict[str, Any]) -> Iterator[Leak]:
         """The leaks between a document and those held out; of two that are both held out, from
         that with the larger id."""
-        values = shingles(row["text"], *self._sizes)
+        values = signatures.shingles(row["text"], *self._sizes)
         same = set(self._by_sha256.get(row["sha256"], ()))
         keys = np.array(self._keys(values), np.uint64)
         first = np.searchsorted(self._table, keys, side="left")
         last = np.searchsorted(self._table, keys, side="right")
         candidates = same.union(*(self._owners[a:b].tolist() for a, b in zip(
             first[first < last].tolist(), last[first < last].tolist(), strict=True)))
-        values = distinct(values) if candidates else values
+        values = np.unique(values) if candidates else values
         for candidate in sorted(candidates):
             held = self._held[candidate]
             if held["split"] == row["split"] or (
                     row["split"] != "train" and held["id"] > row["id"]):
                 continue
-            similarity = 1.0 if candidate in same else jaccard(
+            similarity = 1.0 if candidate in same else signatures.jaccard(
                 values, self._shingles[candidate])
             if similarity >= self._threshold:
                 yield Leak(similarity, *sorted((_about(row), held), key=lambda pair: pair["id"]))

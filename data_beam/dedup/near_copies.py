@@ -27,7 +27,7 @@ from data_beam.base.hashing import mix64
 from data_beam.config import MinHashConfig, SimHashConfig
 from data_beam.dedup import buckets, signatures, store
 from data_beam.dedup.components import read_edges, write_edges
-from data_beam.dedup.signatures import distinct, shingles
+from data_beam.dedup.signatures import shingles
 from data_beam.dedup.texts import Texts, shards_of, work, write_file
 from data_beam.runners.progress import WorkerProgress
 
@@ -111,9 +111,9 @@ class Keys(beam.DoFn):
                 signatures.signature(values, search.bands * search.rows), search.bands,
                 search.rows))
             if search.simhash.enabled:
-                fingerprints.append(signatures.simhash(distinct(values)))
+                fingerprints.append(signatures.simhash(np.unique(values)))
             if search.minhash.containment:
-                sampled.append(distinct(values[values % np.uint64(_SAMPLED) == 0]))
+                sampled.append(np.unique(values[values % np.uint64(_SAMPLED) == 0]))
             if len(nodes) == _FLUSH_ROWS:
                 yield from self._pack(*held)
                 for each in held:
@@ -194,7 +194,7 @@ def _write_store(element: tuple[int, Iterable[bytes]], search: Search) -> str:
     folder = search.folder("store")
     files.make_folder(folder)
     store.write(folder, search.texts.paths.temporary, shard, (
-        (row, columns, distinct(search.shingles(columns)))
+        (row, columns, np.unique(search.shingles(columns)))
         for row, columns in search.texts.read(shard, rows.tolist())))
     return ""
 

@@ -44,8 +44,8 @@ _NO_SPACES = (
     *HAN_RANGES,
 )
 _LAST = 0x3FFFF  # code points above are private use, variation selectors and unassigned
-_POWERS = 256
 _MULTIPLIER = 0xD1342543DE82EF95  # odd; Steele and Vigna 2021, table of 64-bit LCG multipliers
+_POWERS = np.power(np.uint64(_MULTIPLIER), np.arange(256, dtype=np.uint64))
 
 _SEED = 0x6D61786C6D  # any constant; another one gives other signatures
 _CHUNK = 2**16  # products in memory at a time: fits in a core's cache
@@ -72,12 +72,6 @@ def _classes() -> np.ndarray:
 
 
 @functools.cache
-def _powers() -> np.ndarray:
-    """[256] uint64: powers of the multiplier."""
-    return np.array([pow(_MULTIPLIER, power, 2**64) for power in range(_POWERS)], np.uint64)
-
-
-@functools.cache
 def _factors(size: int) -> tuple[np.uint64, ...]:
     """An odd constant for each place in a shingle."""
     return tuple(mix64(np.arange(1, size + 1, dtype=np.uint64)) | np.uint64(1))
@@ -100,7 +94,7 @@ def token_hashes(text: str) -> tuple[np.ndarray, np.ndarray]:
     place = np.arange(len(kept)) - np.repeat(first, np.diff(first, append=len(kept)))
     values = (points + np.uint64(1)) * np.uint64(GOLDEN)
     values ^= values >> np.uint64(32)
-    values *= _powers()[place % _POWERS]
+    values *= _POWERS[place % len(_POWERS)]
     return np.add.reduceat(values, first), kinds[first] == _ALONE
 
 
@@ -124,14 +118,8 @@ def _windows(tokens: np.ndarray, size: int) -> np.ndarray:
     return mix64(result)
 
 
-def distinct(values: np.ndarray) -> np.ndarray:
-    """The set of an array's values, ascending."""
-    values = np.sort(values)
-    return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
-
-
 def compare(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """Of two sets, each `distinct`: their Jaccard similarity |A and B| / |A or B|, and the share
+    """Of two sets, each ascending: their Jaccard similarity |A and B| / |A or B|, and the share
     |A and B| / |B| of the second that the first holds. Both are 0 when a set is empty: a text
     without shingles is similar to nothing."""
     if not len(first) or not len(second):
@@ -143,7 +131,7 @@ def compare(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
 
 
 def jaccard(first: np.ndarray, second: np.ndarray) -> float:
-    """Jaccard similarity of two sets, each `distinct`."""
+    """Jaccard similarity of two sets, each ascending."""
     return compare(first, second)[0]
 
 
@@ -223,6 +211,3 @@ def lookup_keys(fingerprints: np.ndarray, distance: int, blocks: int) -> np.ndar
     return mix64((fingerprints[:, None] & chosen) ^ mix64(numbers + np.uint64(1)))
 
 
-def hamming(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Number of bits in which uint64 arrays differ."""
-    return np.bitwise_count(first ^ second)
