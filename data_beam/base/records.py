@@ -90,23 +90,19 @@ class Document:
 
 
 @dataclasses.dataclass(frozen=True)
-class Dropped:
-    """A document that a filter left out."""
-
+class _Rejected:
     origin: Origin
     stage: str
     reason: str  # counts are by stage and reason
     detail: str = ""
 
 
-@dataclasses.dataclass(frozen=True)
-class DeadLetter:
-    """A record, or a part of a file, that could not be read."""
+class Dropped(_Rejected):
+    """A document that a filter left out."""
 
-    origin: Origin
-    stage: str
-    reason: str
-    detail: str = ""
+
+class DeadLetter(_Rejected):
+    """A record, or a part of a file, that could not be read."""
 
 
 Outcome = Document | Dropped | DeadLetter

@@ -13,7 +13,6 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet
 from apache_beam.io.filesystems import FileSystems
@@ -44,6 +43,8 @@ of the kept document. It may be below the threshold with `containment`, and with
 `clustering="component"` if only a chain of copies connects the two documents."""
 
 SUMMARY = "_summary.json"  # readers of Parquet folders skip names that begin with _
+_PLACE = ("source", "path", "record")
+_COPIED = (*_PLACE, "id", "characters", "quality")
 LARGEST = 20  # clusters listed in the summary
 
 
@@ -76,84 +77,66 @@ def stars(ranked: list[dict[str, Any]], store: Store, search: Search
     return found
 
 
-class KeepOne(beam.DoFn):
+def keep_one(path: str, search: Search, after: Search | None) -> Iterator[Any]:
     """File of components -> (shard, (id, decision)) for each document; to the output `rows`: (shard
     of the cluster, its rows).
 
     The kept documents of one component share a split. If another search follows, that for documents
     which must share a split, edges between them are written to a file for it.
     """
-
-    def __init__(self, search: Search, after: Search | None):
-        self._search, self._after = search, after
-
-    def process(self, path: str) -> Iterator[Any]:
-        search, linked = self._search, []
-        shards = search.texts.paths.shards
-        store = search.store()
-        for nodes in components.read_components(path):
-            ranked = sorted(map(store.row, nodes), key=rank)
-            found = stars(ranked, store, search)
-            shared = {"split_key": ranked[0]["sha256"]} if len(found) > 1 else {}
-            for star in found:
-                kept = star[0][0]
-                cluster = kept["id"] if len(star) > 1 else ""
-                linked.append((ranked[0]["node"], kept["node"]))
-                rows = []
-                for row, similarity, held in star:
-                    part = ("" if similarity >= search.threshold or not search.minhash.containment
-                            else f"{held:.3f} of it is in that, ")
-                    rows.append({
-                        "cluster": cluster, "similarity": similarity, "kept": row is kept,
-                        **{name: row[name] for name in (
-                            "id", "source", "path", "record", "characters", "quality")}})
-                    yield files.shard_of(row["id"], shards), (row["id"], {
-                        "kept": row is kept, "cluster": cluster, **(shared if row is kept else {}),
-                        "detail": f"similarity {similarity:.3f} to {kept['id']}, {part}the longest "
-                                  f"of {len(star)}"})
-                if cluster:
-                    rows.sort(key=lambda row: (not row["kept"], row["id"]))
-                    yield TaggedOutput("rows", (files.shard_of(cluster, shards), rows))
-        store.close()
-        linked = [edge for edge in linked if edge[0] != edge[1]]
-        if linked and self._after:
-            components.write_edges(search.texts.paths, self._after.folder(
-                "edges", "linked-" + path.rpartition("/")[2]), linked)
+    linked = []
+    shards = search.texts.paths.shards
+    store = search.store()
+    for nodes in components.read_components(path):
+        ranked = sorted(map(store.row, nodes), key=rank)
+        found = stars(ranked, store, search)
+        shared = {"split_key": ranked[0]["sha256"]} if len(found) > 1 else {}
+        for star in found:
+            kept = star[0][0]
+            cluster = kept["id"] if len(star) > 1 else ""
+            linked.append((ranked[0]["node"], kept["node"]))
+            rows = []
+            for row, similarity, held in star:
+                part = ("" if similarity >= search.threshold or not search.minhash.containment
+                        else f"{held:.3f} of it is in that, ")
+                rows.append({"cluster": cluster, "similarity": similarity, "kept": row is kept,
+                             **{name: row[name] for name in _COPIED}})
+                yield files.shard_of(row["id"], shards), (row["id"], {
+                    "kept": row is kept, "cluster": cluster, **(shared if row is kept else {}),
+                    "detail": f"similarity {similarity:.3f} to {kept['id']}, {part}the longest of "
+                              f"{len(star)}"})
+            if cluster:
+                rows.sort(key=lambda row: (not row["kept"], row["id"]))
+                yield TaggedOutput("rows", (files.shard_of(cluster, shards), rows))
+    store.close()
+    linked = [edge for edge in linked if edge[0] != edge[1]]
+    if linked and after:
+        name = "linked-" + path.rpartition("/")[2]
+        components.write_edges(search.texts.paths, after.folder("edges", name), linked)
 
 
-class ShareSplit(beam.DoFn):
+def share_split(path: str, search: Search) -> Iterator[tuple[int, tuple[str, dict[str, Any]]]]:
     """File of components -> (shard, (id, {"split_key": hash})) for each document. The hash is that
     of the text of the component's first document by rank."""
-
-    def __init__(self, search: Search):
-        self._search = search
-
-    def process(self, path: str) -> Iterator[tuple[int, tuple[str, dict[str, Any]]]]:
-        store = self._search.store()
-        for nodes in components.read_components(path):
-            rows = [store.row(node) for node in nodes]
-            key = min(rows, key=rank)["sha256"]
-            for row in rows:
-                yield files.shard_of(row["id"], self._search.texts.paths.shards), (
-                    row["id"], {"split_key": key})
-        store.close()
+    store = search.store()
+    for nodes in components.read_components(path):
+        rows = [store.row(node) for node in nodes]
+        key = min(rows, key=rank)["sha256"]
+        for row in rows:
+            yield files.shard_of(row["id"], search.texts.paths.shards), (
+                row["id"], {"split_key": key})
+    store.close()
 
 
-class WriteClusters(beam.DoFn):
+def write_clusters(element: tuple[int, dict[str, Iterable[Any]]], paths: StagePaths) -> Report:
     """(shard, {"rows": rows of clusters}) -> the report on the file, after it is written."""
-
-    def __init__(self, paths: StagePaths):
-        self._paths = paths
-
-    def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
-        shard, groups = element
-        rows = [row for rows in sorted(groups["rows"], key=lambda rows: rows[0]["cluster"])
-                for row in rows]
-        path = path_of(self._paths.output, shard, self._paths.shards)
-        size, digest = _write(self._paths, path, lambda handle: documents.write_table(
-            handle, pa.Table.from_pylist(rows, SCHEMA)))
-        yield {**file_report(self._paths, path, size, digest, len(rows)),
-               "clusters": _largest(rows)}
+    shard, groups = element
+    rows = [row for rows in sorted(groups["rows"], key=lambda rows: rows[0]["cluster"])
+            for row in rows]
+    path = path_of(paths.output, shard, paths.shards)
+    size, digest = _write(paths, path, lambda handle: documents.write_table(
+        handle, pa.Table.from_pylist(rows, SCHEMA)))
+    return {**file_report(paths, path, size, digest, len(rows)), "clusters": _largest(rows)}
 
 
 def path_of(folder: str, shard: int, shards: int) -> str:
@@ -187,7 +170,7 @@ def _largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """How many clusters and documents, and the largest of them."""
     sizes = collections.Counter(row["cluster"] for row in rows)
     entries = [{"cluster": row["cluster"], "documents": sizes[row["cluster"]],
-                **{name: row[name] for name in ("source", "path", "record")}}
+                **{name: row[name] for name in _PLACE}}
                for row in rows if row["kept"]]
     return {"clusters": len(sizes), "documents": len(rows), "largest": _order(entries)}
 

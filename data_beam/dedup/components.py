@@ -126,24 +126,19 @@ def read_components(path: str) -> Iterator[list[int]]:
         yield np.sort(nodes).tolist()
 
 
-class OneWorker(beam.DoFn):
-    """Anything -> files of components, once."""
-
-    def __init__(self, paths: StagePaths, edges: str, output: str):
-        self._paths, self._edges, self._output = paths, edges, output
-
-    def process(self, _: Any) -> None:
-        edges = read_edges(_list(self._edges))
-        if not len(edges):
-            return
-        nodes, labels = connected(edges)
-        order = np.argsort(labels, kind="stable")
-        pairs = np.stack([labels[order], nodes[order]], axis=1)
-        starts = np.flatnonzero(np.concatenate([[True], pairs[1:, 0] != pairs[:-1, 0]]))
-        wanted = np.arange(0, len(pairs), _NODES_A_FILE)
-        cuts = np.unique(starts[np.searchsorted(starts, wanted, side="right") - 1])
-        for number, chunk in enumerate(np.split(pairs, cuts[1:])):
-            write_edges(self._paths, FileSystems.join(self._output, f"{number:05d}"), chunk)
+def by_one_worker(_: Any, paths: StagePaths, edges: str, output: str) -> None:
+    """Anything -> files of components in the folder `output`, once."""
+    found = read_edges(_list(edges))
+    if not len(found):
+        return
+    nodes, labels = connected(found)
+    order = np.argsort(labels, kind="stable")
+    pairs = np.stack([labels[order], nodes[order]], axis=1)
+    starts = np.flatnonzero(np.concatenate([[True], pairs[1:, 0] != pairs[:-1, 0]]))
+    wanted = np.arange(0, len(pairs), _NODES_A_FILE)
+    cuts = np.unique(starts[np.searchsorted(starts, wanted, side="right") - 1])
+    for number, chunk in enumerate(np.split(pairs, cuts[1:])):
+        write_edges(paths, FileSystems.join(output, f"{number:05d}"), chunk)
 
 
 def _by_first(edges: np.ndarray, parts: int) -> Iterator[tuple[int, bytes]]:

@@ -50,17 +50,13 @@ def write_file(paths: StagePaths, path: str, data: bytes) -> None:
     files.write_atomically(path, paths.temporary, data)
 
 
-class WriteDecisions(beam.DoFn):
+def write_decisions(element: tuple[int, Iterable[tuple[str, Any]]], paths: StagePaths, step: str
+                    ) -> int:
     """(shard, [(id, decision)]) -> the shard, once a file has the decisions of the step on it."""
-
-    def __init__(self, paths: StagePaths, step: str):
-        self._paths, self._step = paths, step
-
-    def process(self, element: tuple[int, Iterable[tuple[str, Any]]]) -> Iterator[int]:
-        shard, decisions = element
-        write_file(self._paths, work(self._paths, self._step, f"{shard:05d}.json"),
-                   json.dumps(dict(sorted(dict(decisions).items()))).encode("utf-8"))
-        yield shard
+    shard, decisions = element
+    write_file(paths, work(paths, step, f"{shard:05d}.json"),
+               json.dumps(dict(sorted(dict(decisions).items()))).encode("utf-8"))
+    return shard
 
 
 def read_decisions(paths: StagePaths, step: str, shard: int) -> dict[str, Any]:

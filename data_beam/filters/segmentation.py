@@ -96,6 +96,18 @@ _WHOLE = frozenset(_FACE_MARKS.split()).union(
 """Runs that are one word although they hold punctuation."""
 
 
+_CONTRACTED = (
+    ("ca could do does did had may might must need ought sha should wo would ai are is was were "
+     "have has dare", "n't"),
+    ("could might must should would i you we they who what when where why how there these those",
+     "'ve"),
+    ("i you he she it we they who what when where why how there that this these those", "'ll 'd"),
+    ("you we they who what when where why how there these those", "'re"),
+    ("he she it who what when where why how there that this let", "'s"),
+    ("i", "'m"), ("can", "not"), ("gon", "na"), ("got", "ta"),
+)
+
+
 def _contractions() -> dict[str, tuple[str, ...]]:
     """English contractions, with and without apostrophe, and the words they are made of."""
     table: dict[str, tuple[str, ...]] = {}
@@ -109,25 +121,10 @@ def _contractions() -> dict[str, tuple[str, ...]]:
             if word.lower() not in {"ill", "its", "hell", "shell", "shed", "were", "well"}:
                 table[word] = bare
 
-    for base in ("ca", "could", "do", "does", "did", "had", "may", "might", "must", "need", "ought",
-                 "sha", "should", "wo", "would", "ai", "are", "is", "was", "were", "have", "has",
-                 "dare"):
-        add(base, "n't")
-    for base in ("could", "might", "must", "should", "would", "i", "you", "we", "they", "who",
-                 "what", "when", "where", "why", "how", "there", "these", "those"):
-        add(base, "'ve")
-    for base in ("i", "you", "he", "she", "it", "we", "they", "who", "what", "when", "where", "why",
-                 "how", "there", "that", "this", "these", "those"):
-        add(base, "'ll")
-        add(base, "'d")
-    for base in ("you", "we", "they", "who", "what", "when", "where", "why", "how", "there",
-                 "these", "those"):
-        add(base, "'re")
-    for base in ("he", "she", "it", "who", "what", "when", "where", "why", "how", "there", "that",
-                 "this", "let"):
-        add(base, "'s")
-    for base, end in (("i", "'m"), ("can", "not"), ("gon", "na"), ("got", "ta")):
-        add(base, end)
+    for bases, ends in _CONTRACTED:
+        for base in bases.split():
+            for end in ends.split():
+                add(base, end)
     for word in ("lets", "Lets", "isnt"):
         table.pop(word, None)
     for hour in range(1, 13):

@@ -6,6 +6,7 @@ of words in languages that use spaces. This is the hashing trick of Weinberger e
 0902.2206) without its sign, which does not improve a linear model with 2**18 buckets.
 """
 
+import functools
 import re
 
 import numpy as np
@@ -16,19 +17,12 @@ from data_beam.base.hashing import MIX_MULTIPLIERS
 
 _UNSPACED = HIRAGANA_KATAKANA + HAN
 _TOKENS = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+|[^\\w\\s]|\\n")
-_CACHED = 2**18
 _MULTIPLIER, _SECOND_MULTIPLIER = map(np.uint64, MIX_MULTIPLIERS)
 
 
-class _TokenHashes(dict):
-    """Cache: token -> its xxh3 hash."""
-
-    def __missing__(self, token: str) -> int:
-        if len(self) >= _CACHED:
-            self.clear()
-        value = xxhash.xxh3_64_intdigest(token.encode("utf-8", "surrogatepass"))
-        self[token] = value
-        return value
+@functools.lru_cache(2**18)
+def _hash(token: str) -> int:
+    return xxhash.xxh3_64_intdigest(token.encode("utf-8", "surrogatepass"))
 
 
 class HashedNgrams:
@@ -39,13 +33,11 @@ class HashedNgrams:
         bits = features.bit_length() - 1
         assert features == 1 << bits and 1 <= bits <= 32 and longest >= 1
         self._shift, self._longest = np.uint64(64 - bits), longest
-        self._hashes = _TokenHashes()
 
     def __call__(self, text: str) -> tuple[np.ndarray, np.ndarray]:
         """Sorted buckets, [n] int64, and 1 + log(count) in each, scaled to length 1, [n]
         float32."""
-        hashes = self._hashes
-        tokens = np.array([hashes[token] for token in _TOKENS.findall(text.lower())], np.uint64)
+        tokens = np.array([_hash(token) for token in _TOKENS.findall(text.lower())], np.uint64)
         grams, parts = tokens, [_mixed(tokens)]
         for n in range(2, self._longest + 1):
             # Hashes of the n-grams that begin at each token, from the (n - 1)-grams. Order matters.

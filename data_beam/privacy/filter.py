@@ -52,7 +52,8 @@ def find(text: str, private_addresses: bool = False) -> list[Span]:
     return without_overlaps(candidates(), _PRIORITY)
 
 
-def _replace(text: str, spans: list[Span]) -> str:
+def replace(text: str, spans: list[Span]) -> str:
+    """The text with placeholders for the spans."""
     parts, position = [], 0
     for span in spans:
         parts += [text[position:span.start], PLACEHOLDERS[span.kind]]
@@ -126,7 +127,7 @@ class PrivacyFilter(Filter):
             if not new:
                 return text, replaced, spans
             replaced.update(span.kind for span in new)
-            text = _replace(text, new)
+            text = replace(text, new)
 
     def masked(self, text: str) -> str:
         """The text as it may appear in a report: with placeholders for everything except names."""
@@ -151,7 +152,7 @@ class PrivacyFilter(Filter):
                 pieces[-1] = Span(pieces[-1].start, i + _PIECE, pieces[-1].kind)
             elif kind:
                 pieces.append(Span(i, i + _PIECE, kind))
-        return self.masked(_replace(quote, pieces))
+        return self.masked(replace(quote, pieces))
 
     def __call__(self, document: Document) -> Document | Dropped:
         text, replaced, spans = self._redact(document.text, self._names(document.text))

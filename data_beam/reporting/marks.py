@@ -7,7 +7,7 @@ from typing import Any
 from data_beam.base.characters import fold_width
 from data_beam.base.filter import Span
 from data_beam.filters.chain import all_filters
-from data_beam.privacy.filter import PLACEHOLDERS, find
+from data_beam.privacy.filter import find, replace
 
 _MOST = 60
 _QUOTED = re.compile(r"(?:^|(?<=\s))(['\"])(.+)\1$", re.DOTALL)
@@ -54,11 +54,7 @@ def _matches(pattern: str, text: str) -> list[Span]:
 
 def redact(text: str) -> str:
     """Replaces personal data by the placeholders of the privacy filter."""
-    parts, position = [], 0
-    for span in find(text):
-        parts += [text[position:span.start], PLACEHOLDERS[span.kind]]
-        position = span.end
-    return "".join(parts) + text[position:]
+    return replace(text, find(text))
 
 
 def clip(text: str, marks: list[Span], characters: int) -> tuple[str, list[Span], int]:

@@ -55,15 +55,20 @@ def rewrite(paths: StagePaths, shard: int, judge: Judge, progress: WorkerProgres
                 if isinstance(outcome, Dropped):
                     samples.add(outcome, document.text)
 
-    path = paths.shard_path(paths.output, "documents", shard)
-    files.make_folder(FileSystems.join(paths.output, "documents"))
-    size, digest, rows = documents.write_rows(
-        path, paths.temporary, kept(), documents.STAGE_SCHEMA)
-    yield {**file_report(paths, path, size, digest, rows), "sources": counts.by_source,
-           "read": read}
+    yield {**write_documents(paths, shard, kept(), documents.STAGE_SCHEMA),
+           "sources": counts.by_source, "read": read}
     yield write_rejected(paths, "dropped", shard, not_kept[Dropped])
     yield write_rejected(paths, "dead_letters", shard, not_kept[DeadLetter])
     yield samples.write(paths, shard)
+
+
+def write_documents(paths: StagePaths, shard: int, rows: Iterable[dict[str, Any]],
+                    schema: pa.Schema) -> Report:
+    """Writes a shard of documents from rows that come one by one, in final order."""
+    path = paths.shard_path(paths.output, "documents", shard)
+    files.make_folder(FileSystems.join(paths.output, "documents"))
+    size, digest, number = documents.write_rows(path, paths.temporary, rows, schema)
+    return file_report(paths, path, size, digest, number)
 
 
 def file_report(paths: StagePaths, path: str, size: int, digest: str, rows: int) -> Report:

@@ -36,7 +36,6 @@ from data_beam.sinks.shards import rejected_row
 from maxlm.config.schema import ConfigError
 
 _OWN = -1  # key in place of a bucket: the characters of a source's original training documents
-_FOLDER = ("work", "augment")
 
 
 def split(document: Document, recipe: RecipeConfig) -> str:
@@ -205,24 +204,17 @@ class _Sizes(beam.DoFn):
         yield from self._shard_augmenter.sizes(shard).items()
 
 
-class _WriteSizes(beam.DoFn):
+def _write_sizes(element: tuple[str, Iterable[tuple[int, int]]], folder: str) -> None:
     """(source, [(bucket, characters)]) -> a file that the launching process reads."""
-
-    def __init__(self, paths: StagePaths):
-        self._temporary = paths.temporary
-        self._folder = FileSystems.join(paths.temporary, *_FOLDER)
-
-    def process(self, element: tuple[str, Iterable[tuple[int, int]]]) -> None:
-        source, sizes = element
-        data = json.dumps({"source": source, "sizes": sorted(sizes)}).encode()
-        files.write_atomically(
-            FileSystems.join(self._folder, f"{source}.json"), self._temporary, data)
+    source, sizes = element
+    data = json.dumps({"source": source, "sizes": sorted(sizes)}).encode()
+    files.write_atomically(FileSystems.join(folder, f"{source}.json"), folder, data)
 
 
 def admitted(context: Context) -> dict[str, frozenset[int]]:
     """The admitted buckets of each source, from one pass over the shards."""
     recipe, paths = context.recipe, context.paths
-    folder = FileSystems.join(paths.temporary, *_FOLDER)
+    folder = FileSystems.join(paths.temporary, "work", "augment")
     files.make_folder(folder)
 
     def build(root: beam.Pipeline) -> None:
@@ -231,7 +223,7 @@ def admitted(context: Context) -> dict[str, frozenset[int]]:
              | "Sum sizes" >> beam.CombinePerKey(sum)
              | "By source" >> beam.Map(lambda entry: (entry[0][0], (entry[0][1], entry[1])))
              | "Group by source" >> beam.GroupByKey()
-             | "Write sizes" >> beam.ParDo(_WriteSizes(paths)))
+             | "Write sizes" >> beam.Map(_write_sizes, folder))
 
     context.pipeline(build)
     result: dict[str, frozenset[int]] = {source.name: frozenset() for source in recipe.sources}

@@ -34,7 +34,7 @@ from data_beam.dedup import clusters, components, near_copies
 from data_beam.dedup.exact import find_equal, find_repeated
 from data_beam.dedup.near_copies import Search
 from data_beam.dedup.signatures import candidate_probability, choose_bands
-from data_beam.dedup.texts import UNITS, Texts, WriteDecisions, read_decisions, shard_offsets
+from data_beam.dedup.texts import UNITS, Texts, read_decisions, shard_offsets, write_decisions
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks.shards import rewrite
 
@@ -127,7 +127,7 @@ def _with_numbers(start: Any, shards: int, **grouped: Any) -> Any:
 
 def _write_decisions(decided: Any, paths: StagePaths, step: str) -> Any:
     return (decided | "Group by shard" >> beam.GroupByKey()
-            | "Write decisions" >> beam.ParDo(WriteDecisions(paths, step)))
+            | "Write decisions" >> beam.Map(write_decisions, paths, step))
 
 
 def _report(reports: Any, paths: StagePaths) -> Any:
@@ -138,10 +138,10 @@ def _report(reports: Any, paths: StagePaths) -> Any:
 def _keep_one(start: Any, search: Search, after: Search | None) -> Any:
     paths = search.texts.paths
     kept = (components.component_files(start, search.folder("components"))
-            | "Keep one" >> beam.ParDo(clusters.KeepOne(search, after)).with_outputs(
+            | "Keep one" >> beam.FlatMap(clusters.keep_one, search, after).with_outputs(
                 "rows", main="decisions"))
     written = (_with_numbers(start, paths.shards, rows=kept["rows"])
-               | "Write clusters" >> beam.ParDo(clusters.WriteClusters(paths)))
+               | "Write clusters" >> beam.Map(clusters.write_clusters, paths))
     return ((_report(written, paths), _write_decisions(kept["decisions"], paths, "near"))
             | "Clusters and decisions" >> beam.Flatten())
 
@@ -149,7 +149,7 @@ def _keep_one(start: Any, search: Search, after: Search | None) -> Any:
 def _share_split(start: Any, search: Search) -> Any:
     return _write_decisions(
         components.component_files(start, search.folder("components"))
-        | "Share split" >> beam.ParDo(clusters.ShareSplit(search)), search.texts.paths, "split")
+        | "Share split" >> beam.FlatMap(clusters.share_split, search), search.texts.paths, "split")
 
 
 def _units(recipe: RecipeConfig) -> list[str]:
@@ -211,7 +211,7 @@ def run(context: Context) -> None:
 
 
 def _join(start: Any, where: tuple[StagePaths, str, str]) -> Any:
-    return start | "Connect" >> beam.ParDo(components.OneWorker(*where))
+    return start | "Connect" >> beam.Map(components.by_one_worker, *where)
 
 
 def _searches(context: Context, texts: Texts) -> list[Search]:

@@ -35,7 +35,7 @@ from data_beam.readers.listing import File
 from data_beam.readers.read_file import read_file
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks import documents
-from data_beam.sinks.shards import Counts, Samples, file_report, rejected_row, write_rejected
+from data_beam.sinks.shards import Counts, Samples, rejected_row, write_documents, write_rejected
 from data_beam.stages import stage_manifest
 from maxlm.config.schema import ConfigError
 
@@ -131,35 +131,27 @@ class StageParts(beam.DoFn):
         self._rows, self._size = {}, 0
 
 
-class WriteShard(beam.DoFn):
+def _write_shard(element: tuple[int, dict[str, Iterable[Any]]], paths: StagePaths
+                 ) -> Iterator[Report]:
     """(shard, {"parts": paths, "dropped": rows, "dead_letters": rows}) -> reports on the files of
     the shard, which it writes."""
+    shard, groups = element
+    schema = documents.STAGE_SCHEMA
+    table = pa.concat_tables([schema.empty_table(), *(
+        pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(path)), schema=schema)
+        for path in groups["parts"])]).sort_by("id")
+    counts = Counts()
 
-    def __init__(self, paths: StagePaths):
-        self._paths = paths
+    def rows() -> Iterator[dict[str, Any]]:
+        for batch in table.to_batches(documents.ROW_GROUP_ROWS):
+            for row in batch.to_pylist():
+                counts.add(row["source"], row["text"], row["language"])
+                yield row
 
-    def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
-        shard, groups = element
-        schema = documents.STAGE_SCHEMA
-        table = pa.concat_tables([schema.empty_table(), *(
-            pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(path)), schema=schema)
-            for path in groups["parts"])]).sort_by("id")
-        counts = Counts()
-
-        def rows() -> Iterator[dict[str, Any]]:
-            for batch in table.to_batches(documents.ROW_GROUP_ROWS):
-                for row in batch.to_pylist():
-                    counts.add(row["source"], row["text"], row["language"])
-                    yield row
-
-        path = self._paths.shard_path(self._paths.output, "documents", shard)
-        files.make_folder(FileSystems.join(self._paths.output, "documents"))
-        size, digest, number = documents.write_rows(
-            path, self._paths.temporary, rows(), schema)
-        yield {**file_report(self._paths, path, size, digest, number), "sources": counts.by_source}
-        for kind in ("dropped", "dead_letters"):
-            yield write_rejected(self._paths, kind, shard, groups[kind])
-        yield Samples().write(self._paths, shard)
+    yield {**write_documents(paths, shard, rows(), schema), "sources": counts.by_source}
+    for kind in ("dropped", "dead_letters"):
+        yield write_rejected(paths, kind, shard, groups[kind])
+    yield Samples().write(paths, shard)
 
 
 def run(context: Context) -> None:
@@ -188,7 +180,7 @@ def _build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None
     written = ({"parts": parts, "dropped": by_shard("dropped"),
                 "dead_letters": by_shard("dead_letters"), "shard": numbers}
                | "Group by shard" >> beam.CoGroupByKey()
-               | "Write shard" >> beam.ParDo(WriteShard(paths))
+               | "Write shard" >> beam.FlatMap(_write_shard, paths)
                | "Name report" >> beam.Map(named))
     counted = (read["read"]
                | "Count read" >> beam.CombinePerKey(beam.combiners.TupleCombineFn(sum, sum))

@@ -29,16 +29,7 @@ from data_beam.filters.chain import judge, make_filters
 from data_beam.privacy.filter import PrivacyFilter
 from data_beam.reporting.corpus_report import make_report
 from data_beam.runners.progress import WorkerProgress
-from data_beam.sinks import documents
-from data_beam.sinks.shards import (
-    DROPPED_SCHEMA,
-    Counts,
-    file_report,
-    rejected_row,
-    rewrite,
-    write_json_lines,
-    write_rejected,
-)
+from data_beam.sinks import documents, shards
 from data_beam.stages import augmentation
 
 
@@ -67,8 +58,8 @@ class FilterShard(beam.DoFn):
         self._progress = WorkerProgress(self._paths.progress)
 
     def process(self, shard: int) -> Iterator[Report]:
-        yield from rewrite(self._paths, shard, self._judge, self._progress,
-                           self._privacy.masked if self._privacy else str)
+        yield from shards.rewrite(self._paths, shard, self._judge, self._progress,
+                                  self._privacy.masked if self._privacy else str)
         self._progress.flush()
 
     def _judge(self, document: Document) -> Document | Dropped | DeadLetter:
@@ -99,12 +90,14 @@ class FinishShard(beam.DoFn):
         paths = self._paths
         yield self._documents(shard)
         dropped = [row for folder in paths.earlier for row in documents.read_rows(
-            paths.shard_path(folder, "dropped", shard), DROPPED_SCHEMA)]
-        yield write_rejected(paths, "dropped", shard, [*dropped, *self._shard_augmenter.dropped])
-        yield write_rejected(paths, "dead_letters", shard, (
+            paths.shard_path(folder, "dropped", shard), shards.DROPPED_SCHEMA)]
+        made = self._shard_augmenter
+        yield shards.write_rejected(paths, "dropped", shard, [*dropped, *made.dropped])
+        yield shards.write_rejected(paths, "dead_letters", shard, (
             *({"id": "", **row} for row in self._earlier_lines("dead_letters", shard)),
-            *({**rejected_row(failed), "id": ""} for failed in self._shard_augmenter.failed)))
-        yield write_json_lines(paths, "samples", shard, self._earlier_lines("samples", shard))
+            *({**shards.rejected_row(failed), "id": ""} for failed in made.failed)))
+        yield shards.write_json_lines(paths, "samples", shard,
+                                      self._earlier_lines("samples", shard))
         yield from clusters.hand_on(paths, shard)
         self._progress.flush()
 
@@ -115,7 +108,7 @@ class FinishShard(beam.DoFn):
                 yield json.loads(line)
 
     def _documents(self, shard: int) -> Report:
-        paths, counts = self._paths, Counts()
+        paths, counts = self._paths, shards.Counts()
 
         def own() -> Iterator[tuple[Document, dict[str, Any]]]:
             for document in documents.read_documents(
@@ -135,11 +128,8 @@ class FinishShard(beam.DoFn):
             for dropped in self._shard_augmenter.dropped:
                 counts.add_made(dropped["source"])
 
-        path = paths.shard_path(paths.output, "documents", shard)
-        files.make_folder(FileSystems.join(paths.output, "documents"))
-        size, digest, number = documents.write_rows(
-            path, paths.temporary, rows(), documents.SCHEMA)
-        return {**file_report(paths, path, size, digest, number), "sources": counts.by_source}
+        report = shards.write_documents(paths, shard, rows(), documents.SCHEMA)
+        return {**report, "sources": counts.by_source}
 
 
 def run_finish(context: Context) -> None:
@@ -159,4 +149,4 @@ def run_report(context: Context) -> None:
     for name, data in contents.items():
         path = FileSystems.join(paths.output, name)
         size, digest = files.write_atomically(path, paths.temporary, data)
-        write.process(named(file_report(paths, path, size, digest, 1)))
+        write.process(named(shards.file_report(paths, path, size, digest, 1)))
