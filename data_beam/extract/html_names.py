@@ -10,49 +10,17 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from data_beam.base import word_lists
 from data_beam.config import ExtractConfig
 
-# Class or id of elements that are never part of a text. Whole names are compared, since "ad" is
-# in "header" and "share" in "shareholder"; upper and lower case. The last rows are names that
-# resiliparse 1.1 filters as an id, but not as the class of an element without an id.
-_ADVERTISEMENTS = frozenset(re.findall(r"\S+", """
-ad ads advert adverts advertisement advertisements advertising adsbygoogle ad-banner ad-block ad-box
-ad-container ad-slot ad-unit ad-wrapper ad_box ad_container banner-ad banner_ad google-ad google-ads
-sponsor sponsored sponsored-content promo-box guanggao gg-box bd_ad cookie-banner cookie-bar
-cookie-consent cookie-notice cookie-popup gdpr-banner newsletter-form newsletter-signup
-newsletter-subscribe subscribe-box subscribe-form subscription-form related-articles related-content
-related-links related-news related-posts relatedposts recommended-articles share-bar share-box
-share-buttons share-links sharedaddy social-buttons social-icons social-links social-media
-social-share social-sharing bdsharebuttonbox bdshare qrcode breadcrumb breadcrumbs pagination footer
-page-footer site-footer sidebar navbar navigation site-nav main-nav main-menu nav-menu topnav
-"""))
-_COMMENTS = frozenset(re.findall(r"\S+", """
-comments comments-area comments-section comments-list comment-list commentlist comment-section
-comment-form comment-respond user-comments article-comments post-comments disqus_thread pinglun
-pinglun-list comment_list comment-area comment-box reader-comments hot-comments latest-comments
-liuyan liuyan-list pl-list 评论 留言
-"""))
-_NAMES = _ADVERTISEMENTS | _COMMENTS
+_LISTS = word_lists.read("data_beam.extract", "html_names.txt")
+_COMMENTS = frozenset(_LISTS["comments"])
+_NAMES = _COMMENTS.union(_LISTS["advertisements"])
 # Begins with a literal character and looks back, because the search for a literal is fast.
 _NAMED = re.compile(
     r"""=(?:(?<=\s(?:class|CLASS|Class)=)|(?<=\s(?:id|ID|Id)=))["']?([^"'<>]+)""")
 
-# Parts of names for which an extractor may leave an element out: those that resiliparse 1.1 and
-# trafilatura 2.0 were seen to filter, and some more. Names of hidden elements are not among them.
-_BOILERPLATE_TOKENS = frozenset(re.findall(r"\w+", """
-account actions ad ads advert advertise advertisement advertisements advertising author authorname
-bar bars bookmark box brand breadcrumb breadcrumbs banner byline carousel category collapsed
-comment commentlist comments consent cookie cookies copyright crumbs date dateline disqus donate
-down download dropdown editors email engagement expandable facebook fcontainer featured feedback
-foot footer follow gallery gdpr google guides head header info keywords label labels legal
-lightbox like likes link links list login logo menu meta metadata modal more nav navbar navigation
-newsletter next outbrain pagination paid paidcontent permalink popular popup posted pre prev
-previous print printing promo promoted published qrcode rating read recommended related reply right
-scroll search share shared sharedaddy sharing sidebar sidebars side signin signup skip skipto slide
-social socialmedia spinner sponsor sponsored sticky stories subline submitted subscribe
-subscription syndication tag tags taboola teaser timestamp topbar trending trends twitter user
-widget yahoo
-"""))
+_BOILERPLATE_TOKENS = frozenset(_LISTS["boilerplate tokens"])
 _PARTS = re.compile(r"[^\W_]+")
 
 MOST = 2 / 3
