@@ -8,7 +8,7 @@ import shutil
 import stat
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
@@ -218,8 +218,7 @@ def write_atomically(path: str, temporary: str, content: bytes | Callable[[Any],
     """
     unfinished = FileSystems.join(temporary, f"unfinished-{uuid.uuid4().hex}")
     try:
-        with FileSystems.create(
-                unfinished, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        with create_raw(unfinished) as handle:
             hashed = _Hashed(handle)
             if callable(content):
                 content(hashed)
@@ -233,7 +232,17 @@ def write_atomically(path: str, temporary: str, content: bytes | Callable[[Any],
     return hashed.size, hashed.digest.hexdigest()
 
 
+def open_raw(path: str) -> BinaryIO:
+    """The file's own bytes, never decompressed by Beam."""
+    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+
+
+def create_raw(path: str) -> BinaryIO:
+    """A new file whose bytes Beam does not compress."""
+    return FileSystems.create(path, compression_type=CompressionTypes.UNCOMPRESSED)
+
+
 def read_bytes(path: str) -> bytes:
     """The whole file."""
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+    with open_raw(path) as handle:
         return handle.read()

@@ -17,15 +17,8 @@ import numpy as np
 from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config.decontaminate import DecontaminateConfig
-from data_beam.decontaminate import evaluation_sets
-from data_beam.decontaminate.matching import (
-    Lengths,
-    Match,
-    NgramIndex,
-    mostly_unspaced,
-    spans,
-    tokens,
-)
+from data_beam.decontaminate import evaluation_sets, matching
+from data_beam.decontaminate.matching import Match, mostly_unspaced, tokens
 from maxlm.config.schema import ConfigError
 
 _EXCERPT = 80
@@ -81,8 +74,8 @@ class DecontaminateFilter(Filter):
 
     def __init__(self, config: DecontaminateConfig):
         super().__init__(config)
-        self._lengths = Lengths(config.words, config.min_words, config.characters,
-                                config.min_characters)
+        self._lengths = matching.Lengths(config.words, config.min_words, config.characters,
+                                         config.min_characters)
         self._texts: list[_Text] = []
         self._short: dict[Owner, list[list[str]]] = {}
         """Questions that are too short to be searched for, but count beside an answer."""
@@ -90,7 +83,7 @@ class DecontaminateFilter(Filter):
         items = {each.name: evaluation_sets.read(each, f"config.decontaminate.sets[{number}]")
                  for number, each in enumerate(config.sets)}
         raw: list[str] = []
-        self._index = NgramIndex(self._searched_for(items, raw), self._lengths)
+        self._index = matching.NgramIndex(self._searched_for(items, raw), self._lengths)
         self._count({name: len(those) for name, those in items.items()})
         self._check_planted(raw)
 
@@ -233,7 +226,7 @@ class DecontaminateFilter(Filter):
         first = min((match for match, _ in evidence),
                     key=lambda match: (-runs[match.start], match.start))
         length, text = int(runs[first.start]), self._texts[first.text]
-        places = list(spans(document.text))
+        places = list(matching.spans(document.text))
         excerpt = " ".join(document.text[
             places[first.start][0]:places[first.start + length - 1][1]].split())[:_EXCERPT]
         of = f" of {text.field}" if text.field else ""
@@ -244,7 +237,7 @@ class DecontaminateFilter(Filter):
     def _without(self, text: str, matches: list[Match], count: int) -> tuple[str, int]:
         """The text without matches and `window` characters (and the words they cut) around them,
         and the number of passages removed. Pieces become paragraphs."""
-        starts, ends = np.array(list(spans(text))).T
+        starts, ends = np.array(list(matching.spans(text))).T
         covered = (_runs(matches, count) > 0).astype(np.int8)
         edges = np.flatnonzero(np.diff(covered, prepend=0, append=0))
         cuts: list[list[int]] = []

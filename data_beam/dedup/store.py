@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
@@ -84,8 +83,7 @@ class Store:
             base = FileSystems.join(self._folder, f"{number:05d}")
             table = pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(f"{base}.parquet")))
             columns = [table[name].to_numpy() for name in ("row", "start", "size")]
-            handle = FileSystems.open(
-                f"{base}.shingles", compression_type=CompressionTypes.UNCOMPRESSED)
+            handle = files.open_raw(f"{base}.shingles")
             shard = self._shards[number] = _Shard(handle, table, *columns)
         return shard, int(shard.rows.searchsorted(node - self._offsets[number]))
 

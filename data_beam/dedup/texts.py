@@ -18,7 +18,6 @@ import apache_beam as beam
 import numpy as np
 import pyarrow.parquet
 import xxhash
-from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
@@ -72,8 +71,7 @@ def shard_offsets(paths: StagePaths) -> tuple[int, ...]:
     its row added to the offset of its shard."""
     offsets = [0]
     for shard in range(paths.shards):
-        with FileSystems.open(paths.shard_path(paths.inputs, "documents", shard),
-                              compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        with files.open_raw(paths.shard_path(paths.inputs, "documents", shard)) as handle:
             offsets.append(offsets[-1] + pyarrow.parquet.ParquetFile(handle).metadata.num_rows)
     return tuple(offsets)
 

@@ -81,7 +81,7 @@ def read_examples(path: str, text_field: str, label_field: str, highest: int) ->
 
 
 def _rows(path: str, text_field: str, label_field: str) -> Iterator[tuple[str, Any, Any]]:
-    with streams.open_raw(path) as handle:
+    with files.open_raw(path) as handle:
         is_parquet = handle.read(4) == b"PAR1"
     yield from (_parquet if is_parquet else _json_lines)(path, text_field, label_field)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow.parquet
-from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files, json_files
@@ -100,7 +99,7 @@ def read_rows(path: str, columns: list[str]) -> Iterator[dict[str, Any]]:
     """Rows of a document file, a few hundred in memory at a time. Raises ConfigError if the file
     lacks a column, is damaged or no Parquet."""
     try:
-        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        with files.open_raw(path) as handle:
             parquet = pyarrow.parquet.ParquetFile(handle)
             missing = [name for name in columns if name not in parquet.schema_arrow.names]
             if not missing:

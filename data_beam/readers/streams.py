@@ -20,9 +20,8 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO
 
 import zstandard
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
 from data_beam.base.records import ReasonedError
 
 READ_BYTES = 1 << 20
@@ -88,11 +87,6 @@ class _BadUnit(Exception):
     def __init__(self, detail: str, position: int, is_cut: bool = False):
         super().__init__(detail)
         self.position, self.is_cut = position, is_cut
-
-
-def open_raw(path: str) -> BinaryIO:
-    """The file's own bytes, never decompressed by Beam."""
-    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
 class _Bytes:
@@ -236,7 +230,7 @@ def pieces(path: str, at: Callable[[int], None] = lambda position: None, limit: 
       limit: the caller takes no more bytes than this; a unit that has more is not checked.
       begin: told where each unit begins in the file, before its first piece comes.
     """
-    with open_raw(path) as raw:
+    with files.open_raw(path) as raw:
         source = _Bytes(raw)
         head = source.at(0)
         form = next((form for form in _FORMATS if form.magic.match(head)), None)

@@ -13,7 +13,6 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet
-from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from pyarrow.compute import call_function
 
@@ -112,8 +111,7 @@ class Summarise(beam.DoFn):
         return summary
 
     def _documents(self, shard: int, summary: Summary, near: dict[str, dict[str, Any]]) -> None:
-        path = self._job.path("documents", shard)
-        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        with files.open_raw(self._job.path("documents", shard)) as handle:
             parquet = pyarrow.parquet.ParquetFile(handle)
             names = parquet.schema_arrow.names
             if not set(_COLUMNS) <= set(names):

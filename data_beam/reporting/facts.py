@@ -6,17 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from data_beam.reporting import summary as summaries
 from data_beam.reporting.distribution import Distribution
 from data_beam.reporting.marks import clip, find_marks, redact
-from data_beam.reporting.summary import (
-    COUNTS,
-    KEYS,
-    LANGUAGE_SCORE,
-    LENGTH,
-    SHOWN_CHARACTERS,
-    Key,
-    Summary,
-)
+from data_beam.reporting.summary import COUNTS, KEYS, LANGUAGE_SCORE, LENGTH, Key, Summary
 from data_beam.reporting.topics import Topic
 
 FORMAT = "maxlm corpus report 2"
@@ -173,7 +166,8 @@ def _dropped(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, An
         for row in summary.dropped.get((stage, reason), []):
             text, detail = redact(row["text"]), redact(row["detail"])
             piece, marks, start = clip(
-                text, find_marks(text, stage, reason, detail, manifest["recipe"]), SHOWN_CHARACTERS)
+                text, find_marks(text, stage, reason, detail, manifest["recipe"]),
+                summaries.SHOWN_CHARACTERS)
             after = len(text) - start - len(piece) + (row["characters"] or 0) - len(row["text"])
             samples.append({
                 "id": row["id"], "source": row["source"], "path": row["path"],

@@ -8,8 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
 from data_beam.base.records import Document, Origin
@@ -100,7 +98,7 @@ def write_rows(path: str, temporary: str, rows: Iterable[dict[str, Any]],
 def read_rows(path: str, schema: pa.Schema, columns: list[str] | None = None
               ) -> Iterator[dict[str, Any]]:
     """The rows of a file that a stage wrote, a row group in memory at a time."""
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+    with files.open_raw(path) as handle:
         parquet = pyarrow.parquet.ParquetFile(handle)
         if parquet.schema_arrow.names != schema.names:
             raise RuntimeError(f"{path} has columns of another version of this program")

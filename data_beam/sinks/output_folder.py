@@ -201,8 +201,7 @@ def reopen(output: str, command: str, own: re.Pattern[str], manifest: str) -> No
 def _mark(output: str, command: str) -> None:
     temporary = FileSystems.join(output, files.TEMPORARY)
     files.make_folder(temporary)
-    with FileSystems.create(FileSystems.join(temporary, _MARKER),
-                            compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
+    with files.create_raw(FileSystems.join(temporary, _MARKER)) as handle:
         handle.write(f"{command}\n".encode())
 
 

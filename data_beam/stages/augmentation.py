@@ -17,12 +17,8 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.augment.augmenter import (
-    Augmenter,
-    TemplateDocuments,
-    admitted_buckets,
-    bucket_of,
-)
+from data_beam.augment import augmenter
+from data_beam.augment.augmenter import Augmenter, TemplateDocuments, bucket_of
 from data_beam.augment.back_translation import MAX_RATIO
 from data_beam.base import files, user_function
 from data_beam.base.hashing import split_of
@@ -230,6 +226,6 @@ def admitted(context: Context) -> dict[str, frozenset[int]]:
     for entry in files.match(folder, "*.json"):
         found = json.loads(files.read_bytes(entry.path))
         sizes = dict(map(tuple, found["sizes"]))
-        result[found["source"]] = admitted_buckets(
+        result[found["source"]] = augmenter.admitted_buckets(
             sizes.pop(_OWN, 0), sizes, recipe.augment.max_share)
     return result

@@ -123,8 +123,7 @@ class StageParts(beam.DoFn):
     def _flush(self) -> Iterator[tuple[int, str]]:
         for shard, rows in sorted(self._rows.items()):
             path = FileSystems.join(self._folder, f"{shard:05d}-{uuid.uuid4().hex}.parquet")
-            with FileSystems.create(
-                    path, compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
+            with files.create_raw(path) as handle:
                 documents.write_table(
                     handle, pa.Table.from_pylist(rows, documents.STAGE_SCHEMA))
             yield shard, path

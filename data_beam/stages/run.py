@@ -184,7 +184,7 @@ def _digests(paths: Sequence[str], total: int) -> list[str]:
     def digest(path: str) -> str:
         nonlocal read
         result = hashlib.sha256()
-        with FileSystems.open(path, compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
+        with files.open_raw(path) as handle:
             while not stop.is_set() and (block := handle.read(_BLOCK)):
                 result.update(block)
                 with lock:

@@ -13,16 +13,9 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.base import files
+from data_beam.base import files, stage_context
 from data_beam.base.records import DeadLetter, Document, Dropped
-from data_beam.base.stage_context import (
-    Context,
-    Report,
-    StagePaths,
-    WriteReport,
-    named,
-    shard_numbers,
-)
+from data_beam.base.stage_context import Context, Report, StagePaths, WriteReport, named
 from data_beam.config import RecipeConfig
 from data_beam.dedup import clusters
 from data_beam.filters.chain import judge, make_filters
@@ -36,7 +29,7 @@ from data_beam.stages import augmentation
 def _each_shard(context: Context, write_shard: beam.DoFn) -> None:
     """Runs a DoFn on all shard numbers and collects its reports."""
     def build(root: beam.Pipeline) -> None:
-        _ = (shard_numbers(root, context.paths.order)
+        _ = (stage_context.shard_numbers(root, context.paths.order)
              | "Write shard" >> beam.ParDo(write_shard)
              | "Name report" >> beam.Map(named)
              | "Write report" >> beam.ParDo(WriteReport(context.paths.reports)))
