@@ -60,19 +60,16 @@ class UnreadableFolder(ConfigError):
 def match(root: str, pattern: str, enter: Callable[[str], bool] = lambda folder: True,
           unfollowed: Callable[[str], None] = lambda folder: None) -> Iterator[FileMetadata]:
     """Files below a folder, in no order. Everything but folders counts as a file, broken links too.
+    Raises UnreadableFolder for a folder of this machine in which the pattern might match.
 
     Beam's own `match` and `delete` treat a whole path as a pattern, so that a folder called `[1]`
-    is not found. Raises UnreadableFolder for a folder of this machine in which the pattern might
-    match.
+    is not found. Here `root` is taken literally; the pattern is a glob of paths below it, as Beam
+    defines it: `**` crosses directories.
 
-    Args:
-      root: folder, taken literally.
-      pattern: glob of paths below it, as Beam defines it: `**` crosses directories.
-      enter: whether to list a folder of this machine; gets its path below `root` with a / at its
-        end.
-      unfollowed: called with the paths below `root` of symbolic links to folders in which the
-        pattern might match. They are not followed: a file could be found twice, or without end.
-        The folders that the pattern names before its first wildcard may be links.
+    `enter` decides whether to list a folder of this machine; it gets its path below `root` with a /
+    at its end. `unfollowed` is called with the paths below `root` of symbolic links to folders in
+    which the pattern might match. They are not followed: a file could be found twice, or without
+    end. The folders that the pattern names before its first wildcard may be links.
     """
     root = root.rstrip("/") + "/"
     literal = re.match(r"[^\[*?]*", pattern)
@@ -210,12 +207,9 @@ class _Hashed(io.RawIOBase):
 def write_atomically(path: str, temporary: str, content: bytes | Callable[[Any], Any]
                      ) -> tuple[int, str]:
     """Writes a file under a temporary name and renames it when complete; returns its size in bytes
-    and its SHA-256. An older file is replaced.
-
-    Args:
-      temporary: existing folder on the same file system for the unfinished file.
-      content: of the file, or a function that writes it to a binary handle, only forwards.
-    """
+    and its SHA-256. An older file is replaced. `temporary` is an existing folder on the same file
+    system for the unfinished file; `content` may be a function that writes to a binary handle, only
+    forwards."""
     unfinished = FileSystems.join(temporary, f"unfinished-{uuid.uuid4().hex}")
     try:
         with create_raw(unfinished) as handle:

@@ -16,21 +16,16 @@ class Filter(ABC):
     """Judges one document at a time. Each worker makes one instance; its constructor gets the
     settings from `section` of the recipe, loads models, and raises ConfigError for a setting that
     is unusable, such as a model that does not exist. Filters that compare documents with each other
-    are in `dedup`.
+    are in `dedup`."""
 
-    Attributes:
-      name: written to the column `stage` of documents that it drops.
-      section: the field of the recipe with its settings.
-      libraries: distributions whose version may change its decisions, without numpy. Their
-        versions are part of the fingerprint of the stages.
-      highlights: (reason, what the report highlights in texts dropped for this reason). The quote
-        at the end of `detail` is always highlighted.
-    """
-
-    name: ClassVar[str]
-    section: ClassVar[str]
+    name: ClassVar[str]  # written to the column `stage` of documents that it drops
+    section: ClassVar[str]  # the field of the recipe with its settings
     libraries: ClassVar[tuple[str, ...]] = ()
+    """Distributions whose version may change its decisions, without numpy; these versions are part
+    of the fingerprint of the stages."""
     highlights: ClassVar[tuple[tuple[str, Highlight], ...]] = ()
+    """(reason, what the report highlights in texts dropped for this reason). The quote at the end
+    of `detail` is always highlighted."""
 
     def __init__(self, config: Any):
         self._config = config

@@ -220,9 +220,8 @@ class _Table:
     """N-grams by the hash of their first units: the sorted hashes, the n-gram of each, and a bit
     table that rejects most other hashes fast. Of equal n-grams the first is kept.
 
-    Args:
-      grams: arrays of length n: hash, text, offset and number of units of each n-gram.
-      whole: [n] hashes of all units.
+    `grams` are arrays of length n: hash, text, offset and number of units of each n-gram; `whole`
+    are [n] hashes of all units.
     """
 
     def __init__(self, grams: list[np.ndarray], whole: np.ndarray):

@@ -93,12 +93,9 @@ class Verifier:
     of the graph of copies that share a bucket, whatever the size of the bucket; they are not all
     pairs.
 
-    Args:
-      threshold: smallest Jaccard similarity of copies.
-      containment: two nodes are also copies if one contains this share of the shingles of the
-        other; 0 turns this off.
-      size: returns the number of shingles of a node.
-      shingles: returns the shingles of a node, [shingles] uint64, ascending.
+    Copies have at least the Jaccard similarity `threshold`, or one contains the share `containment`
+    of the shingles of the other (0: not looked for). `size` returns the number of shingles of a
+    node, `shingles` these, [shingles] uint64, ascending.
     """
 
     def __init__(self, threshold: float, containment: float, size: Callable[[int], int],
@@ -110,7 +107,7 @@ class Verifier:
         self._sets = DisjointSet()
         self._different: set[tuple[int, int]] = set()
         self.edges: list[tuple[int, int]] = []
-        self.comparisons = 0
+        self.comparisons = 0  # compared pairs
 
     def add(self, bucket: Iterable[int]) -> None:
         """Compares the nodes of a bucket, ascending."""

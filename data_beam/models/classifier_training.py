@@ -131,11 +131,9 @@ def train(x: Any, labels: np.ndarray, l2: float,
     """The model with the lowest loss, found by a trust-region Newton method that starts from zero
     weights and uses no random numbers. Raises RuntimeError if it does not converge.
 
-    Args:
-      x: [examples, features], a `scipy.sparse.csr_array`.
-      labels: [examples] integers with at least two distinct values.
-      l2: weight of the L2 penalty, above 0.
-      progress: called with the number of each iteration and its loss.
+    `x` is a `scipy.sparse.csr_array` [examples, features], `labels` [examples] integers with at
+    least two distinct values, `l2` the weight of the L2 penalty, above 0. `progress` is called with
+    the number of each iteration and its loss.
     """
     lowest, highest = int(labels.min()), int(labels.max())
     # [examples, thresholds]: +1 if the label is above the threshold, otherwise -1.

@@ -72,15 +72,10 @@ def _is_marked(output: str, kind: str) -> bool:
 
 def write(output: str, kind: str, inputs: Mapping[str, Any], arrays: Mapping[str, np.ndarray],
           description: Mapping[str, Any], others: Mapping[str, bytes]) -> dict[str, Any]:
-    """Writes a model into an existing folder and returns the content of model.json. An interrupted
-    run leaves no model.json; the next run overwrites its files.
-
-    Args:
-      kind, inputs: as for `finished`.
-      arrays: numeric arrays by name; equal arrays give equal bytes.
-      description: further entries of model.json.
-      others: content of further files by name.
-    """
+    """Writes a model into an existing folder and returns the content of model.json, which has
+    `kind`, `inputs` (as for `finished`) and the entries of `description`. An interrupted run leaves
+    no model.json; the next run overwrites its files. Equal arrays (numeric, by name) give equal
+    bytes; `others` has the content of further files by name."""
     assert not any(array.dtype.hasobject for array in arrays.values()) and set(others) <= {*FILES}
     marker = _marker(output)
     if _is_marked(output, kind):  # an earlier run was interrupted

@@ -106,16 +106,13 @@ def discounts_of(counts: np.ndarray) -> tuple[float, float, float] | None:
 
 def estimate(tokens: np.ndarray, vocabulary: Sequence[str], order: int, prune: Sequence[int],
              progress: Callable[[str], None] = lambda line: None) -> Estimate:
-    """Estimates a model from sentences.
+    """Estimates a model from sentences: [T] integers, each sentence is <s>, its tokens, </s>. The
+    estimation needs about 180 bytes of memory per token.
 
-    Args:
-      tokens: [T] integers; each sentence is <s>, its tokens, </s>. The estimation needs about 180
-        bytes of memory per token.
-      vocabulary: names by id, the three special ones first.
-      order: length of the longest n-grams, 1 or more.
-      prune: by order, n-grams that occur at most this often are left out of the model, as with
-        `lmplz --prune`. Not decreasing; 0 for order 1.
-      progress: called with a line after each order.
+    `vocabulary` has names by id, the three special ones first; `order` is the length of the longest
+    n-grams, 1 or more. By order, n-grams that occur at most as often as `prune` says are left out
+    of the model, as with `lmplz --prune`: not decreasing; 0 for order 1. `progress` is called with
+    a line after each order.
     """
     assert len(prune) == order and prune[0] == 0 and sorted(prune) == list(prune)
     size = len(vocabulary)

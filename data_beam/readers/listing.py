@@ -19,19 +19,14 @@ from maxlm.config.schema import ConfigError
 class File:
     """One file to read.
 
-    Attributes:
-      source: name of the source.
-      input: index in the source's list of inputs.
-      location: path to open it by. Bytes of its name that are not UTF-8 are surrogates, as in
-        Python.
-      path: relative to the input's root, with / as separator and after the input's prefix. The
-        corpus records this path. Bytes that are not UTF-8 are written as `\\xff`.
+    The corpus records its path relative to the input's root, with / as separator and after the
+    input's prefix; bytes that are not UTF-8 are written as `\\xff`.
     """
 
-    source: str
-    input: int
-    location: str
-    path: str
+    source: str  # name
+    input: int  # index in the source's list of inputs
+    location: str  # path to open it by; bytes that are not UTF-8 are surrogates, as in Python
+    path: str  # as the corpus records it
     size: int
     modified: float
 

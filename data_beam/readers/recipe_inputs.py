@@ -97,15 +97,10 @@ def licence_of(name: str) -> str:
 def package(name: str, pattern: str, format: str, *, licence: str = "", install: str = "",
             exclude: tuple[str, ...] = (), text_field: str = "text",
             query: str = "") -> InputConfig:
-    """Files of an installed distribution; raises ConfigError if it is not installed.
-
-    Args:
-      name: distribution name as pip knows it.
-      pattern: glob relative to site-packages.
-      format, exclude, text_field, query: see `InputConfig`.
-      licence: SPDX licence where the package's metadata is not precise.
-      install: the command that installs it, for the message when it is missing.
-    """
+    """Files of an installed distribution, `name` as pip knows it; raises ConfigError, with the
+    command that installs it, if it is not installed. The pattern is relative to site-packages.
+    `licence` is the SPDX licence where the package's metadata is not precise; for the rest see
+    `InputConfig`."""
     try:
         distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:

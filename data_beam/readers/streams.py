@@ -222,13 +222,12 @@ def _units(source: _Bytes, form: _Format, at: Callable[[int], None], limit: floa
 
 def pieces(path: str, at: Callable[[int], None] = lambda position: None, limit: float = math.inf,
            begin: Callable[[int], None] = lambda position: None) -> Iterator[bytes | Gap]:
-    """Decompressed pieces of a file, with a `Gap` wherever content is missing.
+    """Decompressed pieces of a file on any file system that Beam knows, with a `Gap` wherever
+    content is missing.
 
-    Args:
-      path: on any file system that Beam knows.
-      at: told how many bytes of the file lie behind, each time before more are read.
-      limit: the caller takes no more bytes than this; a unit that has more is not checked.
-      begin: told where each unit begins in the file, before its first piece comes.
+    `at` is told how many bytes of the file lie behind, each time before more are read; `begin` is
+    told where each unit begins in the file, before its first piece comes. The caller takes no more
+    bytes than `limit`; a unit that has more is not checked.
     """
     with files.open_raw(path) as raw:
         source = _Bytes(raw)

@@ -27,22 +27,15 @@ def lower_edges(values: np.ndarray) -> np.ndarray:
 
 
 class Distribution:
-    """Count, sum, variance, extremes and histogram of numbers.
-
-    Attributes:
-      count: of the finite numbers, which the other attributes describe.
-      not_finite: NaNs, infinities and numbers beyond 1e100.
-      total: sum; exact for integers up to 2**53.
-      squares: sum of squared distances from the mean.
-      low, high: extremes.
-      bins: numbers by lower edge of their bin.
-    """
+    """Count, sum, variance, extremes and histogram of the finite numbers among some."""
 
     def __init__(self) -> None:
-        self.count = self.not_finite = 0
-        self.total = self.squares = 0.0
+        self.not_finite = 0  # NaNs, infinities and numbers beyond 1e100
+        self.count = 0
+        self.total = 0.0  # exact for integers up to 2**53
+        self.squares = 0.0  # sum of squared distances from the mean
         self.low, self.high = math.inf, -math.inf
-        self.bins: dict[float, int] = {}
+        self.bins: dict[float, int] = {}  # numbers by lower edge of their bin
 
     def add(self, values: np.ndarray) -> None:
         """Counts numbers. [n], any numeric dtype."""

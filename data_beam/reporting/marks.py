@@ -15,17 +15,13 @@ _QUOTED = re.compile(r"(?:^|(?<=\s))(['\"])(.+)\1$", re.DOTALL)
 
 def find_marks(text: str, stage: str, reason: str, detail: str, recipe: Mapping[str, Any]
                ) -> list[Span]:
-    """Start and end of the parts of a text for which a filter dropped it, in order, without
-    overlaps; empty if the reason is not a part of the text (its length, its perplexity, a copy
-    elsewhere).
+    """Start and end of the parts of a text (or its beginning) for which a filter dropped it, in
+    order, without overlaps; empty if the reason is not a part of the text (its length, its
+    perplexity, a copy elsewhere).
 
-    Args:
-      text: text of the dropped document, or its beginning.
-      stage: name of the filter.
-      reason: one of the filter's reasons; `Filter.highlights` maps it to parts of a text.
-      detail: what the filter measured. If it ends with a quotation from the text, that is searched
-        first, with any white space between its words.
-      recipe: recipe of the corpus, as plain values.
+    `stage` is the name of the filter; its `highlights` map the reason to parts of a text. If
+    `detail`, what it measured, ends with a quotation from the text, that is searched first, with
+    any white space between its words. The recipe of the corpus comes as plain values.
     """
     text = fold_width(text, marks=True)  # filters judge the folded text
     quoted = _QUOTED.search(detail)

@@ -27,29 +27,20 @@ COUNTS = ("documents", "characters", "bytes", "tokens")
 
 
 class Summary:
-    """Of some documents of a corpus, and of dropped documents and dead letters.
-
-    Attributes:
-      documents: COUNTS by the values of KEYS. `tokens` is 0 without a tokenizer.
-      numbers: distributions by ("source", its name) or ("language", its code), then by name.
-      transforms: documents by what changed their texts.
-      kept: samples by source.
-      dropped, dead_letters: samples by stage and reason.
-      cluster_sizes: clusters of near copies by number of documents.
-      clusters: the largest of them.
-      topic_texts: (document id, beginning of its text) by language.
-    """
+    """Of some documents of a corpus, and of dropped documents and dead letters."""
 
     def __init__(self) -> None:
+        # COUNTS by the values of KEYS; `tokens` is 0 without a tokenizer.
         self.documents: dict[Key, list[int]] = {}
+        # Distributions by ("source", its name) or ("language", its code), then by name.
         self.numbers: dict[Key, dict[str, Distribution]] = {}
-        self.transforms: Counter[str] = Counter()
-        self.kept: dict[Key, list[dict[str, Any]]] = {}
-        self.dropped: dict[Key, list[dict[str, Any]]] = {}
-        self.dead_letters: dict[Key, list[dict[str, Any]]] = {}
-        self.cluster_sizes: Counter[int] = Counter()
-        self.clusters: list[dict[str, Any]] = []
-        self.topic_texts: dict[str, list[tuple[str, str]]] = {}
+        self.transforms: Counter[str] = Counter()  # documents by what changed their texts
+        self.kept: dict[Key, list[dict[str, Any]]] = {}  # samples by source
+        self.dropped: dict[Key, list[dict[str, Any]]] = {}  # samples by stage and reason
+        self.dead_letters: dict[Key, list[dict[str, Any]]] = {}  # the same
+        self.cluster_sizes: Counter[int] = Counter()  # of near copies, by number of documents
+        self.clusters: list[dict[str, Any]] = []  # the largest of them
+        self.topic_texts: dict[str, list[tuple[str, str]]] = {}  # (id, beginning) by language
 
     def count(self, key: Key, counts: Iterable[int]) -> None:
         """Adds COUNTS of documents that share the values of KEYS."""

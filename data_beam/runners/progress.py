@@ -63,14 +63,9 @@ class WorkerProgress:
 
 
 class Progress:
-    """A line every few seconds while a stage runs.
-
-    Args:
-      stage: its name.
-      folder: where workers on this machine leave their counts in small files.
-      unit: what is counted against the total of the whole stage, `bytes` or `documents`.
-      passes: how many times the stage reads its documents.
-    """
+    """A line every few seconds while a stage runs. Workers on this machine leave their counts in
+    small files of `folder`. The `unit`, `bytes` or `documents`, is counted against the total of the
+    whole stage, which reads its documents in so many passes."""
 
     def __init__(self, stage: str, folder: Path, unit: str, total: int,
                  stream: TextIO | None = None, passes: int = 1):

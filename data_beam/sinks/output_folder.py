@@ -79,16 +79,11 @@ def naming_full_disk(where: str, what: str = "", field: str = "--output") -> Ite
 def finished(output: str, name: str, read: Callable[[str], Any],
              difference: Callable[[Any], str | None],
              fix: str = "choose another --output or remove it") -> Any | None:
-    """The description that a command writes last, if the output is there and of these inputs; None
-    without one.
+    """The description that a command writes last as file `name`, if the output is there and of
+    these inputs; None without one.
 
-    Args:
-      output: the folder.
-      name: of the file with the description, which `read` reads.
-      difference: how the description differs from what this run would write, or None.
-      fix: what to do about a difference.
-
-    Raises ConfigError if the description is damaged, or the output is of other inputs.
+    `read` reads it from a path; `difference` says how it differs from what this run would write, or
+    None. Raises ConfigError if it is damaged, or if it differs, with the `fix`.
     """
     path = FileSystems.join(output, name)
     if not FileSystems.exists(path):

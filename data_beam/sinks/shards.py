@@ -30,11 +30,8 @@ def rewrite(paths: StagePaths, shard: int, judge: Judge, progress: WorkerProgres
     """Judges the documents of a shard of the stage before, and writes that shard of this stage.
     Yields a report on each file written.
 
-    Args:
-      judge: document -> the document to keep, changed or not, or why it is not kept. Called in the
-        order of ids.
-      progress: counts the documents.
-      shown: text -> the form in which a sample shows it.
+    `judge` makes of a document the one to keep, changed or not, or why it is not kept; it is called
+    in the order of ids. `shown` makes of a text the form in which a sample shows it.
     """
     not_kept: dict[type, list[dict[str, Any]]] = {Dropped: [], DeadLetter: []}
     samples = Samples(shown)

@@ -70,9 +70,6 @@ class ShardAugmenter:
     output, of the augmented documents that a filter dropped, with the ids of these.
     """
 
-    failed: list[DeadLetter]
-    dropped: list[dict[str, Any]]
-
     def __init__(self, recipe: RecipeConfig, paths: StagePaths):
         self._recipe, self._paths = recipe, paths
         self._augmenter = Augmenter(recipe.augment)

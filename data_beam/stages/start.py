@@ -38,23 +38,14 @@ _PER_FILE = 20
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """Where a run starts.
+    """Where a run starts. Without `fingerprints` and `done` if it is complete."""
 
-    Attributes:
-      listing: all input files.
-      notes: lines for the user about files that are not in it.
-      complete: the corpus of this recipe and these files is there.
-      replaces: another corpus is there and will be replaced.
-      fingerprints: of the stages; empty if `complete`.
-      done: manifests of the stages that need not run; empty if `complete`.
-    """
-
-    listing: list[File]
-    notes: list[str] = dataclasses.field(default_factory=list)
-    complete: bool = False
-    replaces: bool = False
-    fingerprints: dict[str, str] = dataclasses.field(default_factory=dict)
-    done: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    listing: list[File]  # all input files
+    notes: list[str]  # lines for the user about files that are not in it
+    complete: bool  # the corpus of this recipe and these files is there
+    replaces: bool  # another corpus is there and will be replaced
+    fingerprints: dict[str, str]  # of the stages
+    done: dict[str, dict[str, Any]]  # manifests of the stages that need not run
 
 
 def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
@@ -81,7 +72,7 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manif
     elif _difference(existing, identity) is None:
         output_folder.check_files(
             output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
-        return Start(listing, notes, complete=True), []
+        return Start(listing, notes, True, False, {}, {}), []
     else:
         output_folder.check_reopen(output, OWN_FILES, corpus_manifest.NAME)
     fingerprints = stage_manifest.fingerprints(recipe, listing)
@@ -100,8 +91,7 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manif
         augmentation.check(recipe)
         if not filters:
             make_filters_for_augmented(recipe)
-    return Start(listing, notes, replaces=existing is not None, fingerprints=fingerprints,
-                 done=done), filters
+    return Start(listing, notes, False, existing is not None, fingerprints, done), filters
 
 
 def _difference(existing: dict[str, Any], identity: dict[str, Any]) -> str | None:
