@@ -84,8 +84,7 @@ class LeakFinder:
         return signatures.band_keys(signature, self.bands, self.rows)
 
     def check(self, row: dict[str, Any]) -> Iterator[Leak]:
-        """The leaks between a document and those held out; of two that are both held out, from
-        that with the larger id."""
+        """The leaks between a document and those held out; of two held out, from the larger id."""
         values = signatures.shingles(row["text"], *self._sizes)
         same = set(self._by_sha256.get(row["sha256"], ()))
         keys = np.array(self._keys(values), np.uint64)
@@ -118,8 +117,8 @@ def find_leaks(rows: Callable[[], Iterator[dict[str, Any]]], threshold: float, p
 
 def check(corpus: str, threshold: float, permutations: int, word_ngram: int, character_ngram: int,
           show: int, status: StatusLine) -> dict[str, Any]:
-    """The report on a corpus, which lists at most `show` pairs. Raises ConfigError if there is no
-    complete corpus."""
+    """The report on a corpus, with at most `show` pairs. Raises ConfigError without a complete
+    corpus."""
     found = find_documents(corpus)
     passes = itertools.count(1)
     by_split: collections.Counter[str] = collections.Counter()

@@ -137,8 +137,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="selects the held-out examples (0)")
     parser.add_argument("--features", type=float, default=2**18,
                         help="buckets of the n-grams, a power of two (262144)")
-    parser.add_argument("--ngrams", type=int, default=2,
-                        help="tokens of the longest n-grams (2)")
+    parser.add_argument("--ngrams", type=int, default=2, help="tokens of the longest n-grams (2)")
     parser.add_argument("--l2", type=float, default=0.01,
                         help="strength of the L2 penalty on the weights (0.01)")
     parser.add_argument("--threshold", type=float,

@@ -22,8 +22,8 @@ BUCKETS = 4096
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """An augmented document that could be created: its id, its maximum number of characters, and
-    its row unless that needs the translator."""
+    """A document that could be created: id, most characters, and its row unless the translator
+    makes it."""
 
     id: str
     characters: int
@@ -31,8 +31,8 @@ class Planned:
 
 
 def augmented_id(original: str, kind: str, number: int) -> str:
-    """Id of the n-th augmented document of a kind. Its first 64 bits are those of the original, so
-    both are in the same shard. The other bits are a hash of the three arguments."""
+    """Id of the n-th augmented document of a kind: the first 64 bits are those of the original, so
+    both are in one shard; the others are a hash of the three arguments."""
     digest = hashlib.sha256(f"{original}\0{kind}\0{number}".encode()).hexdigest()
     return original[:16] + digest[:16]
 
@@ -74,7 +74,7 @@ class Augmenter:
             if config.back_translation else None)
 
     def planned(self, document: Document) -> Iterator[Planned]:
-        """The documents that could be created from a training document, without calling the
+        """The documents that could be created from a training document, without a call of the
         translator."""
         row = corpus_row(document, "train")
         for id, text, count in self._by_synonyms(document):
@@ -113,8 +113,7 @@ class Augmenter:
         seen = {document.text}
         for number in range(1, self._config.synonym_copies + 1):
             id = augmented_id(document.origin.id, "synonyms", number)
-            text, count = self._synonyms.substitute(
-                document.text, self._config.synonym_share, id)
+            text, count = self._synonyms.substitute(document.text, self._config.synonym_share, id)
             if text not in seen:
                 seen.add(text)
                 yield id, text, count
@@ -127,8 +126,7 @@ def _row(row: dict[str, Any], id: str, text: str, transform: str) -> dict[str, A
 
 
 class TemplateDocuments:
-    """The documents generated from the recipe's templates. Raises ConfigError if a file cannot be
-    used."""
+    """The documents of the recipe's templates. Raises ConfigError if a file cannot be used."""
 
     def __init__(self, config: AugmentConfig, sources: tuple[SourceConfig, ...]):
         self._path = config.templates

@@ -89,8 +89,8 @@ def match(root: str, pattern: str, enter: Callable[[str], bool] = lambda folder:
 
 def _walk(root: str, pattern: str, start: str, enter: Callable[[str], bool],
           unfollowed: Callable[[str], None]) -> Iterator[str]:
-    """Paths of the files in the folders in which a pattern might match; see `match`. It begins in
-    the folder `start` below `root`."""
+    """Paths of the files in the folders, from `start` on, in which a pattern might match; see
+    `match`."""
     levels: list[re.Pattern[str]] = []  # of the names of folders, by depth
     *folders, last = pattern.split("/")
     for level in folders:
@@ -184,8 +184,8 @@ def make_folder(path: str) -> None:
 
 
 class _Hashed(io.RawIOBase):
-    """A binary file that counts and hashes the bytes written to it. Closing it leaves the file
-    below open."""
+    """Counts and hashes the bytes written to a binary file, and leaves the file open when
+    closed."""
 
     def __init__(self, handle: Any):
         self._handle, self.digest, self.size = handle, hashlib.sha256(), 0

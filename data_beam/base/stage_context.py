@@ -11,8 +11,7 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.base import files
 from data_beam.config import RecipeConfig
 
-KINDS = {"documents": "parquet", "dropped": "parquet", "dead_letters": "jsonl",
-         "samples": "jsonl"}
+KINDS = {"documents": "parquet", "dropped": "parquet", "dead_letters": "jsonl", "samples": "jsonl"}
 """What every stage writes, a file a shard: `samples` are texts of some dropped documents."""
 
 Report = dict[str, Any]

@@ -24,8 +24,7 @@ Korean one has more even where most words are in Han characters (図書館で勉
 _PUNCTUATION = "！（），：；？［］～"
 """The full-width forms of ASCII that are punctuation of Chinese (GB/T 15834-2011). Filters, which
 only compare, fold more of them (`base.characters`)."""
-_TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)
-             if chr(code) not in _PUNCTUATION}
+_TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in _PUNCTUATION}
 
 # Hard-wrapped text. The thresholds are our own.
 _MIN_WRAPS = 4

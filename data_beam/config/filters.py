@@ -137,8 +137,7 @@ class PrivacyConfig:
     ip: str = setting("placeholder", "IP addresses: [IP]", choices=ACTIONS)
     passport: str = setting("placeholder", "passport numbers: [PASSPORT]", choices=ACTIONS)
     plate: str = setting("placeholder", "PRC licence plates: [PLATE]", choices=ACTIONS)
-    name: str = setting(
-        "placeholder", "names that name_recogniser finds: [NAME]", choices=ACTIONS)
+    name: str = setting("placeholder", "names that name_recogniser finds: [NAME]", choices=ACTIONS)
     drop_over: int = setting(
         0, "a document with more than this many items of kinds to drop is dropped; up to so many "
         "become placeholders", minimum=0)

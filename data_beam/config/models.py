@@ -36,8 +36,7 @@ class PerplexityModelConfig:
 
 @dataclasses.dataclass(frozen=True)
 class PerplexityConfig:
-    """Drops documents that are unlikely under an n-gram model of clean text. Source code is
-    not judged."""
+    """Drops documents unlikely under an n-gram model of clean text. Source code is not judged."""
 
     models: tuple[PerplexityModelConfig, ...] = setting(
         (), "one for each language; empty switches it off")
@@ -72,8 +71,7 @@ class QualityConfig:
 class KeywordListConfig:
     """A list of words."""
 
-    language: str = setting(
-        dataclasses.MISSING, "language of the documents it is for; * for all")
+    language: str = setting(dataclasses.MISSING, "language of the documents it is for; * for all")
     file: str = setting(
         dataclasses.MISSING, "one keyword a line; # begins a comment, ! a harmless phrase that "
         "holds a keyword")

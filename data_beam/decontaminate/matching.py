@@ -118,8 +118,8 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _normalised(text: str) -> tuple[str, list[int], list[int]]:
-    """The normalised text that `tokens` cuts, and for each of its characters start and end in
-    `text`."""
+    """The normalised text that `tokens` cuts, and start and end in `text` of each of its
+    characters."""
     kept, places = _visible(text)
     pieces: list[str] = []
     starts: list[int] = []
@@ -165,7 +165,7 @@ _SLOTS_PER_NGRAM = 8
 
 @dataclasses.dataclass(frozen=True)
 class Lengths:
-    """Length of n-grams, and of the shortest text that is searched for, in tokens by kind of
+    """Length of n-grams and of the shortest text that is searched for, in tokens by kind of
     script."""
 
     words: int
@@ -182,8 +182,7 @@ class Lengths:
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """Tokens `start` to `start + length` of a document contain an n-gram of the text with number
-    `text`."""
+    """Tokens `start` to `start + length` of a document contain an n-gram of text number `text`."""
 
     start: int
     length: int
@@ -291,8 +290,7 @@ class NgramIndex:
                    for table in tables.values())
 
     def find(self, found: list[str]) -> list[Match]:
-        """All matches of n-grams in the tokens of a document, by kind of script, length and
-        position."""
+        """All matches of n-grams in the tokens of a document, by script, length and position."""
         matches = []
         for characters, tables in self._tables.items():
             units, starts = _unit_hashes(found, characters)

@@ -144,8 +144,7 @@ class Keys(beam.DoFn):
 
     def _by_part(self, kind: int, entries: np.ndarray, keys: int
                  ) -> Iterator[tuple[tuple[int, int], bytes]]:
-        """Divides entries into parts by key, so that a part of the whole corpus has a few
-        million."""
+        """Divides entries into parts by key: a part of the whole corpus has a few million."""
         parts = max(_LEAST_PARTS, -(-self._search.offsets[-1] * keys // _ENTRIES_A_PART))
         part = (entries["key"] % np.uint64(parts)).astype(np.int64)
         for number, values in buckets.by_part(part, entries):

@@ -78,8 +78,7 @@ def _factors(size: int) -> tuple[np.uint64, ...]:
 
 
 def token_hashes(text: str) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens of a text: [tokens] uint64 hashes, and [tokens] bool, whether it is a letter that
-    stands alone."""
+    """The tokens of a text: [tokens] uint64 hashes, and [tokens] bool, whether it stands alone."""
     points = np.frombuffer(text.lower().encode("utf-32-le", "surrogatepass"), np.uint32)
     kinds = _classes()[np.minimum(points, _LAST)]
     kept = np.flatnonzero(kinds)
@@ -106,8 +105,7 @@ def shingles(text: str, word_ngram: int = 5, character_ngram: int = 5) -> np.nda
     if word_ngram == character_ngram:
         return _windows(tokens, word_ngram)
     by_words, by_letters = _windows(tokens, word_ngram), _windows(tokens, character_ngram)
-    return np.concatenate([by_words[~alone[:len(by_words)]],
-                           by_letters[alone[:len(by_letters)]]])
+    return np.concatenate([by_words[~alone[:len(by_words)]], by_letters[alone[:len(by_letters)]]])
 
 
 def _windows(tokens: np.ndarray, size: int) -> np.ndarray:

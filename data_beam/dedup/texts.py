@@ -163,8 +163,7 @@ class Texts:
         wanted = None if rows is None else set(rows)
         remove = self.remover() if repeated else None
         path = self.paths.shard_path(self.paths.inputs, "documents", shard)
-        for number, row in enumerate(
-                documents.read_rows(path, documents.STAGE_SCHEMA, _COLUMNS)):
+        for number, row in enumerate(documents.read_rows(path, documents.STAGE_SCHEMA, _COLUMNS)):
             if progress is not None:
                 progress.add(documents=1)
             if row["id"] in dropped or (wanted is not None and number not in wanted):

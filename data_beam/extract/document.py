@@ -19,8 +19,7 @@ SOURCE_CODE = ("code", "python")
 """Formats that are source code: filters of prose, and the check for garbled text, skip them."""
 
 
-def extract(record: Record, config: ExtractConfig,
-            max_bytes: int) -> tuple[str, tuple[str, ...]]:
+def extract(record: Record, config: ExtractConfig, max_bytes: int) -> tuple[str, tuple[str, ...]]:
     """The text of a record without its markup, and the names of what was done.
 
     Formats without markup (`text`, `code`, `python`, `jsonl`, `json`, `sqlite`, `parquet`) come

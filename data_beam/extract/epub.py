@@ -173,5 +173,4 @@ def text(data: bytes, limit: int) -> tuple[str, tuple[str, ...]]:
     if not any(chapter.strip() for chapter in texts):
         raise NoText("no text layer", f"{len(texts)} chapters")
     done = (f"epub:missing_chapters={len(missing)}",) if missing else ()
-    return ("\n\n\n".join(chapter for chapter in texts if chapter.strip()),
-            ("extract:epub", *done))
+    return ("\n\n\n".join(chapter for chapter in texts if chapter.strip()), ("extract:epub", *done))

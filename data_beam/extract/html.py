@@ -143,8 +143,7 @@ def _resiliparse_leaves_out(value: str, comments: bool) -> bool:
 
 
 def _boilerplate_tokens(values: set[str], config: ExtractConfig) -> dict[str, str]:
-    """The values of `class` and `id` for which elements may be left out, and what remains of them
-    without such names."""
+    """By value of `class` or `id`: the value without names for which elements may be left out."""
     return {value: shorter for value in values
             if (shorter := html_names.without_boilerplate_tokens(value)) is not None
             and (config.html != "resiliparse" or _resiliparse_leaves_out(value, config.comments)

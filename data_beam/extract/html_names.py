@@ -179,8 +179,7 @@ def large(page: str, tokens: Mapping[str, str], least: int) -> list[Named]:
             break
         is_large = after - inside > least and sum(
             map(len, _LINK_OR_TAG.sub("", page[inside:after]).split())) > least
-        if is_large and (_H1.search(page, inside, after)
-                         or not _COMMENT.search(match.group(1))):
+        if is_large and (_H1.search(page, inside, after) or not _COMMENT.search(match.group(1))):
             found.append(Named((begin, end), shorter, (inside, after)))
     return found
 

@@ -209,8 +209,7 @@ def separate_vertical(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
 
 
 def page_regions(horizontal: Sequence[Span], vertical: Sequence[Span]) -> list[Region]:
-    """Rows of a page in reading order; vertical text after what is above it (see
-    `separate_vertical`)."""
+    """Rows of a page in reading order; vertical text follows what is above it."""
     if not vertical:
         return regions_of(horizontal)
     top = -min(span.x0 for span in vertical)

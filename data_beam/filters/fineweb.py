@@ -67,8 +67,7 @@ class FineWebConfig:
 
 
 class FineWebFilter(TextFilter):
-    """Drops lists and menus: few lines end with punctuation, lines are short, line feeds are
-    many."""
+    """Drops lists and menus: few lines end with punctuation, lines are short, line feeds many."""
 
     name = "fineweb"
     settings = FineWebConfig

@@ -37,8 +37,7 @@ class GopherQualityThresholds:
 
     min_words: int | None = setting(
         50, "words at least, punctuation not counted; None switches it off", minimum=1)
-    max_words: int | None = setting(
-        100_000, "words at most; None switches it off", minimum=1)
+    max_words: int | None = setting(100_000, "words at most; None switches it off", minimum=1)
     min_mean_word_length: float | None = share(3.0, "mean characters of a word, at least")
     max_mean_word_length: float | None = share(10.0, "mean characters of a word, at most")
     max_symbol_ratio: float | None = share(0.1, "# per word, and ellipses per word, at most")

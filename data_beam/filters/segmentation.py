@@ -25,10 +25,7 @@ SENTENCE_ENDS = frozenset(
     "\ua876\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d\uaa5e\uaa5f\uaaf0\uaaf1\uabeb")
 """Characters with Unicode's property Sentence_Terminal, without those of historic scripts."""
 
-LINE_ENDS = {
-    "en": tuple(SENTENCE_ENDS),
-    "zh": (*SENTENCE_ENDS, "”", "’", "」", "』", "…", "；"),
-}
+LINE_ENDS = {"en": tuple(SENTENCE_ENDS), "zh": (*SENTENCE_ENDS, "”", "’", "」", "』", "…", "；")}
 """What ends a line, by language. A Chinese sentence of speech ends with its closing quote."""
 
 PUNCTUATION = frozenset(string.punctuation) | SENTENCE_ENDS | frozenset(

@@ -84,8 +84,7 @@ def write(output: str, kind: str, inputs: Mapping[str, Any], arrays: Mapping[str
     files.write_atomically(marker, output, f"{kind}\n".encode())
     digests = {}
     for name, content in others.items():
-        _, digests[name] = files.write_atomically(
-            FileSystems.join(output, name), output, content)
+        _, digests[name] = files.write_atomically(FileSystems.join(output, name), output, content)
     if arrays:
         _, digests[ARRAYS] = files.write_atomically(
             FileSystems.join(output, ARRAYS), output, lambda handle: _write_arrays(handle, arrays))

@@ -27,8 +27,7 @@ from maxlm.config.schema import ConfigError
 
 KIND = "maxlm perplexity model 1"
 PERCENTILES = tuple(range(1, 100))
-_SHAPE = {"language": str, "unit": str, "order": int, "percentiles": {str: float},
-          "reader": str}
+_SHAPE = {"language": str, "unit": str, "order": int, "percentiles": {str: float}, "reader": str}
 _QUOTED_LINES = 200
 _QUOTED_TOKENS = 5
 _QUOTED_CHARACTERS = 80

@@ -66,8 +66,7 @@ class Tokens:
 
 
 def with_sentence_marks(ids: np.ndarray) -> np.ndarray:
-    """Adds <s> and missing </s> to ids in which </s> separates lines, and removes empty lines.
-    """
+    """Adds <s> and missing </s> to ids in which </s> separates lines, and removes empty lines."""
     ids = np.concatenate([ids, [EOS]])
     after = np.concatenate([[EOS], ids[:-1]])
     keep = (ids != EOS) | (after != EOS)  # skip the ends of empty lines
@@ -130,8 +129,7 @@ def token_names(unit: str, pieces: bytes = b"") -> Callable[[str], list[list[str
         encoder = sentencepiece.SentencePieceProcessor(model_proto=pieces)
 
         def split(line: str) -> list[str]:
-            return [name for name in encoder.encode(line, out_type=str)
-                    if not _SPACE.search(name)]
+            return [name for name in encoder.encode(line, out_type=str) if not _SPACE.search(name)]
     elif unit == "word":
 
         def split(line: str) -> list[str]:

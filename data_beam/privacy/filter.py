@@ -115,8 +115,7 @@ class PrivacyFilter(Filter):
 
     def _redact(self, text: str, names: list[Span]
                 ) -> tuple[str, collections.Counter[str], list[Span]]:
-        """The text with placeholders, the number of items replaced by kind, and the spans kept by
-        choice."""
+        """The text with placeholders, the number of items replaced by kind, and the spans kept."""
         replaced: collections.Counter[str] = collections.Counter()
         while True:
             # A replacement may turn the text beside it into a match, so repeat.

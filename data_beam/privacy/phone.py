@@ -17,13 +17,11 @@ _CHINA = r"(?:(?:\((?:\+|00)?86\)|(?:\+|00)?86)[ \-]?)"
 # Ranges allocated by the Ministry of Industry and Information Technology, including machine
 # numbers.
 _MOBILE_PREFIX = (r"1(?:3[0-9]|4[014-9]|5[0-35-9]|6[2567]|7[0-8]|8[0-9]|9[0-35-9])")
-_MOBILE = re.compile(
-    rf"{_LEFT}({_CHINA}?){_MOBILE_PREFIX}([ \-]?)[0-9]{{4}}\2[0-9]{{4}}{_RIGHT}")
+_MOBILE = re.compile(rf"{_LEFT}({_CHINA}?){_MOBILE_PREFIX}([ \-]?)[0-9]{{4}}\2[0-9]{{4}}{_RIGHT}")
 _AREA = r"(?:10|2[0-57-9]|[3-9][0-9]{2})"
 _EXTENSION = r"(?: ?(?:-|转|ext\.? ?)[0-9]{1,5})?"
 _SUBSCRIBER = rf"[2-8][0-9]{{2,3}}[ \-]?[0-9]{{4}}{_EXTENSION}{_RIGHT}"
-_LANDLINE = re.compile(
-    rf"{_LEFT}{_CHINA}?(?:\(0{_AREA}\)[ \-]?|0{_AREA}([ \-])){_SUBSCRIBER}")
+_LANDLINE = re.compile(rf"{_LEFT}{_CHINA}?(?:\(0{_AREA}\)[ \-]?|0{_AREA}([ \-])){_SUBSCRIBER}")
 _LANDLINE_ABROAD = re.compile(
     rf"{_LEFT}(?:\((?:\+|00)86\)|(?:\+|00)86)[ \-]?(?:\(0?{_AREA}\)|0?{_AREA})[ \-]?{_SUBSCRIBER}")
 
@@ -149,8 +147,7 @@ def _mainland(text: str, start: int, stop: int) -> Iterator[Span]:
 
 
 def _international_end(number: str) -> int | None:
-    """Length of the telephone number at the start of `+49 30 ...`, which ends with a digit
-    group."""
+    """Length of the number at the start of `+49 30 ...`, which ends with a digit group."""
     code = digits = ""
     best = None
     groups = 0

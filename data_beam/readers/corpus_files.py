@@ -96,7 +96,7 @@ def find_documents(corpus: str, others: Sequence[str] = ()) -> CorpusFiles:
 
 
 def read_rows(path: str, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Rows of a document file, a few hundred in memory at a time. Raises ConfigError if the file
+    """Rows of a document file, some hundred in memory at a time. Raises ConfigError if the file
     lacks a column, is damaged or no Parquet."""
     try:
         with files.open_raw(path) as handle:

@@ -36,8 +36,7 @@ class _Invalid(Exception):
 
 
 def _value_at(text: str, begin: int) -> tuple[Any, int]:
-    """The value that begins at a position, and the position behind it. Raises _Invalid without
-    one."""
+    """The value at a position, and the position behind it. Raises _Invalid without one."""
     try:
         try:
             return _DECODER.raw_decode(text, begin)
@@ -161,8 +160,7 @@ def _after_blanks(text: str, position: int) -> int:
 
 
 def _end_by_brackets(text: str, begin: int) -> int | None:
-    """Position of the comma or bracket behind an invalid item; None where its brackets do not
-    match."""
+    """Position of the comma or bracket behind an invalid item; None if brackets do not match."""
     depth = 0
     for token in _TOKEN.finditer(text, begin):
         sign = token.group()

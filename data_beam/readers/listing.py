@@ -169,8 +169,7 @@ def list_files(recipe: RecipeConfig, tell: Callable[[str], None] | None = None) 
     result: list[File] = []
     seen = _Seen()
     for source in recipe.sources:
-        listed = [file for i in range(len(source.inputs))
-                  for file in _list_input(source, i, seen)]
+        listed = [file for i in range(len(source.inputs)) for file in _list_input(source, i, seen)]
         by_path: dict[str, File] = {}
         for file in listed:
             other = by_path.setdefault(file.path, file)

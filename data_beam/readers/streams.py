@@ -81,8 +81,7 @@ class Gap:
 
 
 class _BadUnit(Exception):
-    """A unit is corrupt, or cut short by the end of the file (`is_cut`). It was decoded up to
-    `position`."""
+    """A unit is corrupt or cut short (`is_cut`). It was decoded up to `position` of the file."""
 
     def __init__(self, detail: str, position: int, is_cut: bool = False):
         super().__init__(detail)

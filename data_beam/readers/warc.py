@@ -97,8 +97,7 @@ class _Archive:
                 return
 
     def offset(self) -> int:
-        """Where the record that begins here, or the compressed unit that holds it, is in the
-        file."""
+        """Where in the file the record, or the compressed unit that holds it, begins."""
         while len(self._units) > 1 and self._units[1][0] <= self._position:
             self._units.pop(0)
         return self._units[0][1] if self._is_compressed else self._position

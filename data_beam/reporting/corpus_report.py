@@ -45,8 +45,7 @@ HTML, JSON = "report.html", "report.json"
 TOPIC_CHARACTERS = 4000  # how much of the text of a document topics are made from
 BY_LANGUAGE = "perplexity"
 """The score whose scale differs by language, because each language has its own model."""
-_COLUMNS = ["id", "text", *KEYS, "path", "record", "url", "language_score", "transforms",
-            "scores"]
+_COLUMNS = ["id", "text", *KEYS, "path", "record", "url", "language_score", "transforms", "scores"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,8 +181,7 @@ class Summarise(beam.DoFn):
             summary.dropped[key] = first_by_id(rows, DROPPED_SAMPLES)
 
     def _dropped(self, shard: int, summary: Summary) -> None:
-        """Adds dropped documents of reasons without samples: they had no text, or the reader
-        dropped them."""
+        """Adds dropped documents without samples: they had no text, or the reader dropped them."""
         found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for row in documents.read_rows(self._job.path("dropped", shard), DROPPED_SCHEMA):
             key = row["stage"], row["reason"]
@@ -213,8 +211,7 @@ def _chosen(id: str, share: float) -> bool:
 
 def build(root: beam.Pipeline, job: Job) -> None:
     """Adds the transforms of the report to an empty pipeline."""
-    _ = (shard_numbers(root, range(job.shards))
-         | "Summarise shard" >> beam.ParDo(Summarise(job)))
+    _ = (shard_numbers(root, range(job.shards)) | "Summarise shard" >> beam.ParDo(Summarise(job)))
 
 
 def make_report(manifest: Mapping[str, Any], corpus: str, scratch: str, progress: str,

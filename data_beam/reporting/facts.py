@@ -79,8 +79,7 @@ def _total(outcomes: Mapping[str, Mapping[str, int]]) -> int:
     return sum(sum(reasons.values()) for reasons in outcomes.values())
 
 
-def _source(name: str, entry: Mapping[str, Any], summary: Summary, tokens: bool
-            ) -> dict[str, Any]:
+def _source(name: str, entry: Mapping[str, Any], summary: Summary, tokens: bool) -> dict[str, Any]:
     languages = sorted(entry["languages"].items(), key=lambda item: (-item[1], item[0]))
     return {
         "name": name, **{key: entry[key] for key in (
@@ -197,8 +196,7 @@ def _dead_letters(manifest: Mapping[str, Any], summary: Summary) -> list[dict[st
             for stage, reason, count in _outcomes(manifest, "dead_letters")]
 
 
-def _each(summary: Summary, kind: str, values: Sequence[str], name: str
-          ) -> dict[str, Distribution]:
+def _each(summary: Summary, kind: str, values: Sequence[str], name: str) -> dict[str, Distribution]:
     """The distributions of a name that have numbers, by source or language."""
     found = {value: summary.numbers.get((kind, value), {}).get(name) for value in values}
     return {value: numbers for value, numbers in found.items() if numbers and numbers.count}
@@ -255,8 +253,7 @@ def _counts(counts: Sequence[int], tokens: bool) -> dict[str, int]:
 
 
 def _mixture(summary: Summary, tokens: bool) -> dict[str, Any]:
-    """Shares of source, licence and language together, and of each alone; the largest rows, and
-    the rest in one."""
+    """Shares of source, licence and language together, and of each alone; small ones in one row."""
     result: dict[str, Any] = {}
     for title, keys in (("together", ("source", "licence", "language")), ("domain", ("domain",)),
                         ("licence", ("licence",)), ("language", ("language",))):

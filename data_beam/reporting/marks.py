@@ -54,8 +54,7 @@ def redact(text: str) -> str:
 
 
 def clip(text: str, marks: list[Span], characters: int) -> tuple[str, list[Span], int]:
-    """An excerpt of the text that contains the first mark, the marks in it, and its start in the
-    text."""
+    """An excerpt of the text with the first mark, the marks in it, and its start in the text."""
     start = 0
     if marks and marks[0][1] > characters:
         start = max(0, marks[0][0] - characters // 4)

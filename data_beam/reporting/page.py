@@ -123,8 +123,7 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def few(parts: Sequence[tuple[str, float]], whole: float, most: int = 8
-        ) -> list[tuple[str, float]]:
+def few(parts: Sequence[tuple[str, float]], whole: float, most: int = 8) -> list[tuple[str, float]]:
     """The first parts of a whole, and the rest as one called "others"."""
     shown = list(parts if len(parts) <= most else parts[:most - 1])
     rest = whole - sum(size for _, size in shown)

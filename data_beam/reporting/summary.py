@@ -53,8 +53,7 @@ class Summary:
             np.fromiter(values, np.float64))
 
     def merge(self, other: "Summary") -> None:
-        """Adds another summary. The counts do not depend on the order; means and variances do in
-        their last digits."""
+        """Adds another summary. Only the last digits of means and variances depend on the order."""
         for key, counts in other.documents.items():
             self.count(key, counts)
         for group, named in other.numbers.items():

@@ -138,8 +138,7 @@ def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
 
 
 def c_npmi(topics: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) -> list[float]:
-    """Coherence of each topic, of at least two words, in documents given by their words in
-    order."""
+    """Coherence of each topic (at least two words) in documents, given by their words in order."""
     index = {word: i for i, word in enumerate(sorted({word for top in topics for word in top}))}
     together, windows = _count_windows(documents, index)
     single = np.diag(together) / max(1, windows)

@@ -108,8 +108,8 @@ def run_pipeline(options: PipelineOptions, build: Callable[[beam.Pipeline], None
 
 
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
-    """An empty pipeline of these options. Warnings and errors of its workers are shown. Raises
-    ConfigError if the runner refuses the options."""
+    """An empty pipeline; warnings and errors of its workers are shown. Raises ConfigError if the
+    runner refuses the options."""
     logging.getLogger().setLevel(logging.WARNING)
     # The local runner logs a worker's error with its traceback and then raises it all the same.
     logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)

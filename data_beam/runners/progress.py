@@ -101,8 +101,7 @@ class Progress:
         fraction = min(1.0, done[self._unit] / whole) if whole else 1.0
         read = f"{done['files']:,} files, " if done["files"] else ""
         documents = done["documents"] // self._passes
-        text = f"{self._stage} {fraction:4.0%}, {read}{documents:,} documents; " \
-               f"{elapsed:.0f} s"
+        text = f"{self._stage} {fraction:4.0%}, {read}{documents:,} documents; {elapsed:.0f} s"
         if 0.02 < fraction < 1 and elapsed > 2:
             left = round(elapsed / fraction - elapsed)
             # "0 s left" may be wrong: the last bytes read may contain most of the documents.

@@ -78,8 +78,7 @@ def start_fork_server() -> None:
 
 @contextlib.contextmanager
 def _without_main_module() -> Iterator[None]:
-    """Hides the running program: multiprocessing would run it again in each worker, which needs
-    nothing from it."""
+    """Hides the running program: multiprocessing would run it again in each worker."""
     program = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:
@@ -89,8 +88,8 @@ def _without_main_module() -> Iterator[None]:
 
 
 class LocalRunner(FnApiRunner):
-    """Beam's local runner with forked worker processes. Raises ConfigError if a worker process was
-    killed or exited by itself."""
+    """Beam's local runner with forked workers. Raises ConfigError if one was killed or exited by
+    itself."""
 
     def run_via_runner_api(self, pipeline_proto: Any, options: PipelineOptions) -> Any:
         for environment in pipeline_proto.components.environments.values():
@@ -227,8 +226,7 @@ def _serve(environment: dict[str, str]) -> None:
 
 
 def _exit_with_the_command() -> None:
-    """A killed command cannot end its workers, and one that was not connected yet would wait for
-    ever."""
+    """A killed command cannot end its workers, and one not connected yet would wait for ever."""
     command = multiprocessing.parent_process()
     assert command is not None
     command.join()

@@ -131,8 +131,8 @@ def _entries(output: str) -> Iterator[tuple[str, FileMetadata]]:
 
 
 def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
-    """Raises ConfigError if a folder contains files this command did not write, so that `begin`
-    must not use it."""
+    """Raises ConfigError if a folder has files this command did not write: `begin` must not use
+    it."""
     marked = is_unfinished(output, command)
     for name, _ in _entries(output):
         if not marked or not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):

@@ -145,8 +145,8 @@ class Samples:
                          "text": self._shown(text)[:_SAMPLE_CHARACTERS]})
 
     def write(self, paths: StagePaths, shard: int) -> Report:
-        """Writes the shard of samples; its report has the characters of all dropped texts by
-        source, stage and reason."""
+        """Writes the shard; its report has characters of all dropped texts by source, stage and
+        reason."""
         rows = [row for _, rows in sorted(self._rows.items()) for row in rows]
         return {**write_json_lines(paths, "samples", shard, rows),
                 "dropped_characters": self._characters}

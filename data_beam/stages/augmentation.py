@@ -80,8 +80,8 @@ class ShardAugmenter:
 
     def _filtered(self, origin: Origin, row: dict[str, Any]
                 ) -> dict[str, Any] | Dropped | DeadLetter:
-        """The row of an augmented document after the filters, or why it is not kept. `origin` is
-        that of the original document or record."""
+        """The row of an augmented document (of `origin`) after the filters, or why it is not
+        kept."""
         document = Document(
             origin, row["text"], row["domain"], row["licence"], "", row["language"],
             row["language_score"], row["sha256"], row["bytes_sha256"], tuple(row["transforms"]),
@@ -97,8 +97,7 @@ class ShardAugmenter:
                 "transforms": list(outcome.transforms), "scores": sorted(outcome.scores.items())}
 
     def _kept(self, origin: Origin, row: dict[str, Any]) -> dict[str, Any] | None:
-        """Like `_filtered`, but adds a rejected document to `dropped` or `failed` and returns
-        None."""
+        """Like `_filtered`; adds a rejected document to `dropped` or `failed` and returns None."""
         outcome = self._filtered(origin, row)
         if isinstance(outcome, dict):
             return outcome
@@ -109,8 +108,7 @@ class ShardAugmenter:
         return None
 
     def _characters(self, origin: Origin, row: dict[str, Any]) -> int:
-        """Number of characters of an augmented document after the filters; 0 if a filter drops
-        it."""
+        """Characters of an augmented document after the filters; 0 if a filter drops it."""
         outcome = self._filtered(origin, row)
         return len(outcome["text"]) if isinstance(outcome, dict) else 0
 
@@ -146,8 +144,7 @@ class ShardAugmenter:
             for document, row in own:
                 group = [row]
                 if row["split"] == "train":
-                    for augmented in self._augmenter.augment(
-                            document, row, buckets[row["source"]]):
+                    for augmented in self._augmenter.augment(document, row, buckets[row["source"]]):
                         if isinstance(augmented, DeadLetter):
                             self.failed.append(augmented)
                             continue

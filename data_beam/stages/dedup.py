@@ -184,8 +184,7 @@ def run(context: Context) -> None:
         return _report(_with_numbers(start, paths.shards, exact=decided)
                        | "Apply decisions" >> beam.ParDo(ApplyDecisions(texts)), paths)
 
-    before: dict[str, Step] = {} if alone else {
-        "Exact": functools.partial(exact, step="exact")}
+    before: dict[str, Step] = {} if alone else {"Exact": functools.partial(exact, step="exact")}
     for unit in units:
         before[f"Repeated {unit}"] = functools.partial(find_repeated, texts=texts, unit=unit)
     if units:
@@ -232,8 +231,8 @@ def _searches(context: Context, texts: Texts) -> list[Search]:
 
 
 def _summary(paths: StagePaths, searches: list[Search], rounds: dict[str, int]) -> None:
-    """Writes how near copies were found (with the rounds of searches whose components took any),
-    and how many, beside the clusters."""
+    """Writes how near copies were found (with rounds, if any), and how many, beside the
+    clusters."""
     def how(search: Search) -> dict[str, Any]:
         found = near_copies.counts(search)
         del found["edges"]  # which pairs of a component are found depends on the parts

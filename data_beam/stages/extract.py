@@ -124,8 +124,7 @@ class StageParts(beam.DoFn):
         for shard, rows in sorted(self._rows.items()):
             path = FileSystems.join(self._folder, f"{shard:05d}-{uuid.uuid4().hex}.parquet")
             with files.create_raw(path) as handle:
-                documents.write_table(
-                    handle, pa.Table.from_pylist(rows, documents.STAGE_SCHEMA))
+                documents.write_table(handle, pa.Table.from_pylist(rows, documents.STAGE_SCHEMA))
             yield shard, path
         self._rows, self._size = {}, 0
 

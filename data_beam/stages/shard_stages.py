@@ -96,8 +96,7 @@ class FinishShard(beam.DoFn):
 
     def _earlier_lines(self, kind: str, shard: int) -> Iterator[dict[str, Any]]:
         for folder in self._paths.earlier:
-            for line in files.read_bytes(
-                    self._paths.shard_path(folder, kind, shard)).splitlines():
+            for line in files.read_bytes(self._paths.shard_path(folder, kind, shard)).splitlines():
                 yield json.loads(line)
 
     def _documents(self, shard: int) -> Report:

@@ -212,8 +212,7 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
 
 
 def check_conservation(sources: dict[str, dict[str, Any]]) -> None:
-    """Raises ConservationError unless every document read (and made by augmentation) has exactly
-    one outcome."""
+    """Raises ConservationError unless every document (made ones too) has exactly one outcome."""
     for name, entry in sources.items():
         dropped, dead = total(entry["dropped"]), total(entry["dead_letters"])
         if entry["read"] + entry["augmented"] != entry["kept"] + dropped + dead:

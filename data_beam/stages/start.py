@@ -70,8 +70,7 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manif
     if existing is None:
         output_folder.check_begin(output, COMMAND, OWN_FILES)
     elif _difference(existing, identity) is None:
-        output_folder.check_files(
-            output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
+        output_folder.check_files(output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
         return Start(listing, notes, True, False, {}, {}), []
     else:
         output_folder.check_reopen(output, OWN_FILES, corpus_manifest.NAME)
