@@ -38,6 +38,13 @@ def check_not_empty(section: Any, path: str, *names: str) -> None:
             raise ConfigError(f"{path}.{name}: must not be empty")
 
 
+def check_unique(names: list[str], path: str, what: str = "the name {!r} is used twice") -> None:
+    """Raises ConfigError for the first of several equal names."""
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{path}: {what.format(name)}")
+
+
 def check_order(table: Any, path: str, *names: str) -> None:
     """Raises ConfigError where `min_NAME` is above `max_NAME`: no document could pass."""
     for name in names:

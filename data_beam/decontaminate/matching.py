@@ -19,6 +19,7 @@ import xxhash
 
 from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
 from data_beam.base.hashing import GOLDEN, mix64
+from data_beam.config import DecontaminateConfig
 
 # Scripts written without spaces between words: kana, Han, Thai, Lao, Myanmar, Khmer.
 _UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u31f0-\u31ff\uff66-\uff9f"
@@ -163,21 +164,11 @@ _FILTER_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 _SLOTS_PER_NGRAM = 8
 
 
-@dataclasses.dataclass(frozen=True)
-class Lengths:
-    """Length of n-grams and of the shortest text that is searched for, in tokens by kind of
-    script."""
-
-    words: int
-    min_words: int
-    characters: int
-    min_characters: int
-
-    def of(self, found: list[str]) -> tuple[int, int]:
-        """n, and the fewest tokens, for a text of these tokens."""
-        if mostly_unspaced(found):
-            return self.characters, self.min_characters
-        return self.words, self.min_words
+def lengths(found: list[str], config: DecontaminateConfig) -> tuple[int, int]:
+    """n, and the fewest tokens that are searched for, of a text of these tokens."""
+    if mostly_unspaced(found):
+        return config.characters, config.min_characters
+    return config.words, config.min_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,11 +247,11 @@ class NgramIndex:
     Memory: 8 bytes for each token (character), and about 35 for each n-gram.
     """
 
-    def __init__(self, texts: Iterable[list[str]], lengths: Lengths):
+    def __init__(self, texts: Iterable[list[str]], config: DecontaminateConfig):
         self._texts: list[np.ndarray] = []
         gathered: dict[tuple[bool, int], list[list[np.ndarray]]] = {}
         for number, found in enumerate(texts):
-            n, fewest = lengths.of(found)
+            n, fewest = lengths(found, config)
             n = min(n, len(found))
             characters = mostly_unspaced(found)
             units, starts = _unit_hashes(found if n >= fewest else [], characters)

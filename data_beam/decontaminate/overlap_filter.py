@@ -74,8 +74,6 @@ class DecontaminateFilter(Filter):
 
     def __init__(self, config: DecontaminateConfig):
         super().__init__(config)
-        self._lengths = matching.Lengths(config.words, config.min_words, config.characters,
-                                         config.min_characters)
         self._texts: list[_Text] = []
         self._short: dict[Owner, list[list[str]]] = {}
         """Questions that are too short to be searched for, but count beside an answer."""
@@ -83,7 +81,7 @@ class DecontaminateFilter(Filter):
         items = {each.name: evaluation_sets.read(each, f"config.decontaminate.sets[{number}]")
                  for number, each in enumerate(config.sets)}
         raw: list[str] = []
-        self._index = matching.NgramIndex(self._searched_for(items, raw), self._lengths)
+        self._index = matching.NgramIndex(self._searched_for(items, raw), config)
         self._count({name: len(those) for name, those in items.items()})
         self._check_planted(raw)
 
@@ -109,7 +107,7 @@ class DecontaminateFilter(Filter):
                 known[text].append(owner)
                 continue
             found = tokens(text)
-            n, fewest = self._lengths.of(found)
+            n, fewest = matching.lengths(found, self._config)
             if question and len(found) < fewest:
                 if 2 * len(found) >= fewest:
                     self._short.setdefault(owner, []).append(found)

@@ -48,18 +48,15 @@ def _enabled(recipe: RecipeConfig) -> list[type[Filter]]:
             if each.is_enabled(getattr(recipe, each.section))]
 
 
-def make_filters(recipe: RecipeConfig) -> list[Filter]:
-    """The filters that a recipe enables, in the order in which they are applied. Raises ConfigError
-    for one that cannot work: a model that does not exist, an empty list."""
-    return [each(getattr(recipe, each.section)) for each in _enabled(recipe)]
+def make_filters(recipe: RecipeConfig, for_augmented: bool = False) -> list[Filter]:
+    """The filters that a recipe enables, in the order in which they are applied.
 
-
-def make_filters_for_augmented(recipe: RecipeConfig) -> list[Filter]:
-    """The last of these filters, which documents made by augmentation must pass too: a table of
-    facts, a dictionary or a translator may bring in what a corpus must not contain. Raises
-    ConfigError as `make_filters`."""
+    Documents made by augmentation must pass the last ones too: a table of facts, a dictionary or a
+    translator may bring in what a corpus must not contain. Raises ConfigError for a filter that
+    cannot work: a model that does not exist, an empty list.
+    """
     return [each(getattr(recipe, each.section)) for each in _enabled(recipe)
-            if each in _FOR_AUGMENTED]
+            if each in _FOR_AUGMENTED or not for_augmented]
 
 
 def judge(document: Document, filters: list[Filter]

@@ -111,14 +111,11 @@ class GopherQualityFilter(TextFilter):
         yield above("bullet lines", bullets / len(lines), limits.max_bullet_lines)
         ends = sum(line.rstrip().endswith(("...", "…")) for line in lines)
         yield above("ellipsis lines", ends / len(lines), limits.max_ellipsis_lines)
-        letters = sum(count for word, count in view.word_counts.items() if _has_letter(word))
+        letters = sum(count for word, count in view.word_counts.items()
+                      if any(map(str.isalpha, word)))
         yield below("words without letters", letters / total, limits.min_words_with_letter)
         stop_words = view.folded_words.intersection(map(fold_case, limits.stop_words))
         yield below("few stop words", len(stop_words), limits.min_stop_words)
-
-
-def _has_letter(word: str) -> bool:
-    return word[0].isalpha() or word[-1].isalpha() or any(map(str.isalpha, word))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -65,7 +65,9 @@ def read_examples(path: str, text_field: str, label_field: str, highest: int) ->
     if not FileSystems.exists(path):
         raise ConfigError(f"--examples: {path} does not exist")
     texts, labels = [], []
-    for at, text, label in _rows(path, text_field, label_field):
+    with files.open_raw(path) as handle:
+        rows = _parquet if handle.read(4) == b"PAR1" else _json_lines
+    for at, text, label in rows(path, text_field, label_field):
         if not isinstance(text, str) or not text.strip():
             raise ConfigError(f"--examples: {path}, {at}: {text_field} must be a string with a "
                               "visible character")
@@ -78,12 +80,6 @@ def read_examples(path: str, text_field: str, label_field: str, highest: int) ->
     if not texts:
         raise ConfigError(f"--examples: {path} contains no examples")
     return Examples(texts, np.array(labels, np.int64))
-
-
-def _rows(path: str, text_field: str, label_field: str) -> Iterator[tuple[str, Any, Any]]:
-    with files.open_raw(path) as handle:
-        is_parquet = handle.read(4) == b"PAR1"
-    yield from (_parquet if is_parquet else _json_lines)(path, text_field, label_field)
 
 
 def _missing(path: str, at: str, field: str, names: list[str]) -> ConfigError:

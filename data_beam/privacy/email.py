@@ -57,14 +57,7 @@ def _local_start(text: str, end: int) -> int | None:
 
 
 def _domain_end(text: str, start: int) -> int | None:
-    """End of the longest valid domain that starts at `start`, or None."""
-    end = _ascii_domain_end(text, start)
-    if end is None and (match := _INTERNATIONAL.match(text, start)):
-        return match.end()
-    return end
-
-
-def _ascii_domain_end(text: str, start: int) -> int | None:
+    """End of the longest valid domain in ASCII that starts at `start`, or None."""
     match = _DOMAIN.match(text, start)
     if not match:
         return None
@@ -95,6 +88,8 @@ def emails(text: str) -> Iterator[Span]:
         start = _local_start(text, at)
         if start is not None:
             end = _domain_end(text, at + 1)
+            if end is None and (international := _INTERNATIONAL.match(text, at + 1)):
+                end = international.end()
             if end is not None:
                 yield Span(start, end, "email")
         at = text.find("@", at + 1)

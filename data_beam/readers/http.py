@@ -13,8 +13,9 @@ _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})\b")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{2,40})", re.IGNORECASE)
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
-# WHATWG MIME Sniffing, section 7.1, and a byte order mark before.
-_HTML = re.compile(
+# What a browser takes for an HTML page without a media type: WHATWG MIME Sniffing, section 7.1, and
+# a byte order mark before.
+HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?[\t\n\x0c\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a"
     rb"|style|title|b|body|br|p|!--)[ >]", re.IGNORECASE)
 HTML_TYPES = ("text/html", "application/xhtml+xml")
@@ -62,11 +63,6 @@ def media_type(content_type: str) -> tuple[str, str]:
     """The media type in lower case, and the charset ("" when none is given)."""
     charset = _CHARSET.search(content_type)
     return content_type.partition(";")[0].strip().lower(), charset.group(1) if charset else ""
-
-
-def begins_as_html(body: bytes) -> bool:
-    """Whether a browser takes a body without a media type for an HTML page."""
-    return _HTML.match(body) is not None
 
 
 def _dechunked(body: bytes) -> bytes:

@@ -229,7 +229,7 @@ def _document(reading: Reading, number: int, offset: int, kind: str, headers: di
             return reading.dropped(number, "not html", media_type[:80])
         if kind == "response":
             body = http.decoded_body(response, reading.limit)
-        if not media_type and body and body.strip() and not http.begins_as_html(body):
+        if not media_type and body and body.strip() and not http.HTML.match(body):
             return reading.dropped(number, "not html", "no Content-Type")
     except http.BadResponse as error:
         return reading.dead(number, error.reason, error.detail)

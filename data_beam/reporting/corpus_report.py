@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -16,7 +16,7 @@ import pyarrow.parquet
 from apache_beam.io.filesystems import FileSystems
 from pyarrow.compute import call_function
 
-from data_beam.base import files
+from data_beam.base import files, json_files
 from data_beam.base.records import Origin
 from data_beam.base.stage_context import KINDS, shard_numbers
 from data_beam.dedup import clusters
@@ -141,8 +141,9 @@ class Summarise(beam.DoFn):
                 numbers.setdefault(("language", language, BY_LANGUAGE), []).append(
                     scores[BY_LANGUAGE])
             summary.transforms.update({name.partition("=")[0] for name in row["transforms"] or ()})
-            if row["language_score"] is not None and _chosen(
-                    row["id"], self._job.topic_shares.get(language, 0.0)):
+            # A random share of all, by the second half of the id.
+            share = self._job.topic_shares.get(language, 0.0)
+            if row["language_score"] is not None and int(row["id"][16:], 16) < share * 2**64:
                 summary.topic_texts.setdefault(language, []).append(
                     (row["id"], texts[i].as_py()[:TOPIC_CHARACTERS]))
             samples = summary.kept.setdefault((source,), [])
@@ -175,7 +176,7 @@ class Summarise(beam.DoFn):
 
     def _samples(self, shard: int, summary: Summary) -> None:
         """Adds texts of dropped documents."""
-        for row in _lines(self._job.path("samples", shard)):
+        for row in json_files.read_lines(self._job.path("samples", shard)):
             summary.dropped.setdefault((row["stage"], row["reason"]), []).append(row)
         for key, rows in summary.dropped.items():
             summary.dropped[key] = first_by_id(rows, DROPPED_SAMPLES)
@@ -192,21 +193,11 @@ class Summarise(beam.DoFn):
 
     def _dead_letters(self, shard: int, summary: Summary) -> None:
         found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-        for row in _lines(self._job.path("dead_letters", shard)):
+        for row in json_files.read_lines(self._job.path("dead_letters", shard)):
             row["id"] = Origin(row["source"], row["path"], row["record"]).id
             found.setdefault((row["stage"], row["reason"]), []).append(row)
         for key, rows in found.items():
             summary.dead_letters[key] = first_by_id(rows, DROPPED_SAMPLES)
-
-
-def _lines(path: str) -> Iterator[dict[str, Any]]:
-    for line in files.read_bytes(path).splitlines():
-        yield json.loads(line)
-
-
-def _chosen(id: str, share: float) -> bool:
-    """Whether a document is in a random share of all, by the second half of its id."""
-    return int(id[16:], 16) < share * 2**64
 
 
 def build(root: beam.Pipeline, job: Job) -> None:

@@ -53,7 +53,8 @@ def make(manifest: Mapping[str, Any], summary: Summary, topics: Mapping[str, Seq
                 _plain(row) for row in summary.kept.get((name,), [])]} for name in names],
             "dropped": _dropped(manifest, summary),
             "dead_letters": _dead_letters(manifest, summary)},
-        "distributions": {name: _distribution(summary, name, names)
+        "distributions": {name: {**summary.distribution("source", name).facts(),
+                                 "sources": _short(_each(summary, "source", names, name))}
                           for name in _score_names(summary)},
         "duplicates": _duplicates(manifest, summary, near_copies),
         "mixture": _mixture(summary, tokenizer is not None),
@@ -212,11 +213,6 @@ def _score_names(summary: Summary) -> list[str]:
              for name in named if not name.startswith(PII) and name != _FLAG}
     first = [LENGTH, LANGUAGE_SCORE, PERPLEXITY, QUALITY, TOXICITY]
     return [name for name in [*first, *sorted(found.difference(first))] if name in found]
-
-
-def _distribution(summary: Summary, name: str, sources: Sequence[str]) -> dict[str, Any]:
-    return {**summary.distribution("source", name).facts(),
-            "sources": _short(_each(summary, "source", sources, name))}
 
 
 def _duplicates(manifest: Mapping[str, Any], summary: Summary,

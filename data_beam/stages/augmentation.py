@@ -25,7 +25,7 @@ from data_beam.base.hashing import split_of
 from data_beam.base.records import DeadLetter, Document, Dropped, Origin
 from data_beam.base.stage_context import Context, StagePaths, shard_numbers
 from data_beam.config import RecipeConfig
-from data_beam.filters.chain import judge, make_filters_for_augmented
+from data_beam.filters.chain import judge, make_filters
 from data_beam.privacy.filter import PrivacyFilter
 from data_beam.sinks import documents
 from data_beam.sinks.shards import rejected_row
@@ -74,7 +74,7 @@ class ShardAugmenter:
         self._recipe, self._paths = recipe, paths
         self._augmenter = Augmenter(recipe.augment)
         self._templates = TemplateDocuments(recipe.augment, recipe.sources)
-        self._filters = make_filters_for_augmented(recipe) if recipe.augment.enabled else []
+        self._filters = make_filters(recipe, True) if recipe.augment.enabled else []
         self._privacy = next(
             (each for each in self._filters if isinstance(each, PrivacyFilter)), None)
 

@@ -1,7 +1,5 @@
 """CORPUS/manifest.json: what the corpus contains and how it was made; written last."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,10 +29,9 @@ def identity(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, Any]:
     """The part of a manifest that is known before the run: runs of the same corpus have the same.
     Raises ConfigError if a model or list that the recipe names does not exist."""
     plain = to_plain(recipe)
-    canonical = json.dumps(plain, sort_keys=True, ensure_ascii=False)
     return {
         "recipe": plain,
-        "recipe_sha256": hashlib.sha256(canonical.encode("utf-8")).hexdigest(),
+        "recipe_sha256": stage_manifest.digest(plain),
         "inputs": {"files": len(listing), "bytes": sum(file.size for file in listing),
                    "fingerprint": fingerprint(listing)},
         "loaded": {path: digest for of_stage in stage_manifest.loaded_files(recipe).values()

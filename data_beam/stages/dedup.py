@@ -200,17 +200,14 @@ def run(context: Context) -> None:
         if edges > settings.max_edges_one_worker:
             rounds[search.name] = components.in_rounds(context.pipeline, *where, edges)
         else:
-            before[f"Join {search.name}"] = functools.partial(_join, where=where)
+            before[f"Join {search.name}"] = lambda start, where=where: (
+                start | "Connect" >> beam.Map(components.by_one_worker, *where))
         before[f"Decide {search.name}"] = (
             functools.partial(_keep_one, search=search, after=searches[1] if searches[1:] else None)
             if search is searches[0] else functools.partial(_share_split, search=search))
     _run_steps(context, {**before, "Apply": apply}, together or alone)
     if searches:
         _summary(paths, searches, rounds)
-
-
-def _join(start: Any, where: tuple[StagePaths, str, str]) -> Any:
-    return start | "Connect" >> beam.Map(components.by_one_worker, *where)
 
 
 def _searches(context: Context, texts: Texts) -> list[Search]:

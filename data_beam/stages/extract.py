@@ -26,7 +26,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 
-from data_beam.base import files
+from data_beam.base import files, json_files
 from data_beam.base.records import Document, Dropped, Record
 from data_beam.base.stage_context import Context, Report, StagePaths, WriteReport, named
 from data_beam.config import RecipeConfig
@@ -209,10 +209,9 @@ def check_sources(recipe: RecipeConfig, paths: StagePaths, reports: Iterable[Rep
         if source.allow_unreadable or not letters[name] or (
                 letters[name] + empty[name] < read[name]):
             continue
-        lines = (line for shard in range(paths.shards) for line in files.read_bytes(
-            paths.shard_path(paths.output, "dead_letters", shard)).splitlines())
-        first = min((letter for letter in map(json.loads, lines) if letter["source"] == name),
-                    key=lambda letter: (letter["path"], letter["record"] or 0))
+        letters_of = (letter for shard in range(paths.shards) for letter in json_files.read_lines(
+            paths.shard_path(paths.output, "dead_letters", shard)) if letter["source"] == name)
+        first = min(letters_of, key=lambda letter: (letter["path"], letter["record"] or 0))
         record = "" if first["record"] is None else f", record {first['record']}"
         raise ConfigError(
             f"sources[{index}] {name!r}: none of its {read[name]:,} records can be read, for "

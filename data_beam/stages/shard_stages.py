@@ -6,14 +6,13 @@ dropped, their dead letters and their samples. `report` writes CORPUS/report.htm
 """
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.base import files, stage_context
+from data_beam.base import files, json_files, stage_context
 from data_beam.base.records import DeadLetter, Document, Dropped
 from data_beam.base.stage_context import Context, Report, StagePaths, WriteReport, named
 from data_beam.config import RecipeConfig
@@ -96,8 +95,7 @@ class FinishShard(beam.DoFn):
 
     def _earlier_lines(self, kind: str, shard: int) -> Iterator[dict[str, Any]]:
         for folder in self._paths.earlier:
-            for line in files.read_bytes(self._paths.shard_path(folder, kind, shard)).splitlines():
-                yield json.loads(line)
+            yield from json_files.read_lines(self._paths.shard_path(folder, kind, shard))
 
     def _documents(self, shard: int) -> Report:
         paths, counts = self._paths, shards.Counts()

@@ -81,7 +81,8 @@ def libraries() -> dict[str, str]:
     return {**versions, "unicode": unicodedata.unidata_version}
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
+    """SHA-256 of a JSON value."""
     canonical = json.dumps(value, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 
@@ -98,9 +99,9 @@ def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str
     plain = to_plain(recipe)
     result = {}
     loaded = loaded_files(recipe)
-    before = _digest([fingerprint(listing), libraries()])
+    before = digest([fingerprint(listing), libraries()])
     for stage, sections in SECTIONS.items():
-        before = _digest([stage, before, {name: plain[name] for name in sections},
+        before = digest([stage, before, {name: plain[name] for name in sections},
                           loaded.get(stage, {})])
         result[stage] = before
     return result

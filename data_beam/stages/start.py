@@ -14,7 +14,7 @@ from data_beam.base.records import DeadLetter, Document, Dropped, Record
 from data_beam.base.stage_context import KINDS
 from data_beam.config import RecipeConfig
 from data_beam.extract.document import process
-from data_beam.filters.chain import judge, make_filters, make_filters_for_augmented
+from data_beam.filters.chain import judge, make_filters
 from data_beam.readers.listing import File, list_files, refuse_output_among_inputs
 from data_beam.readers.read_file import read_file
 from data_beam.sinks import output_folder
@@ -89,7 +89,7 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manif
     if "finish" in wanted and "finish" not in done and recipe.augment.enabled:
         augmentation.check(recipe)
         if not filters:
-            make_filters_for_augmented(recipe)
+            make_filters(recipe, for_augmented=True)
     return Start(listing, notes, False, existing is not None, fingerprints, done), filters
 
 
