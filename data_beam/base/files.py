@@ -237,6 +237,5 @@ def create_raw(path: str) -> BinaryIO:
 
 
 def read_bytes(path: str) -> bytes:
-    """The whole file."""
     with open_raw(path) as handle:
         return handle.read()

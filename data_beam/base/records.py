@@ -85,7 +85,6 @@ class Document:
             self, text=text, sha256=text_sha256(text), transforms=self.transforms + transforms)
 
     def with_scores(self, **scores: float) -> "Document":
-        """The document with more scores."""
         return dataclasses.replace(self, scores={**self.scores, **scores})
 
 

@@ -36,7 +36,6 @@ class StagePaths:
 
     @property
     def reports(self) -> str:
-        """Folder of the reports of this stage."""
         return FileSystems.join(self.temporary, "reports")
 
     def shard_path(self, folder: str, kind: str, shard: int) -> str:

@@ -49,7 +49,6 @@ class AugmentConfig:
 
     @property
     def enabled(self) -> bool:
-        """Whether anything is made."""
         return bool(self.synonyms or self.templates or self.back_translation)
 
     def check(self, path: str) -> None:

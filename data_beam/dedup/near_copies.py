@@ -60,7 +60,6 @@ class Search:
     offsets: tuple[int, ...]  # what `texts.shard_offsets` returns
 
     def folder(self, *parts: str) -> str:
-        """Path in the working folder."""
         return work(self.texts.paths, self.name, *parts)
 
     def store(self) -> store.Store:

@@ -113,7 +113,6 @@ class Store:
         return {**shard.table.slice(place, 1).to_pylist()[0], "node": node}
 
     def close(self) -> None:
-        """Closes the files."""
         for shard in self._shards.values():
             shard.handle.close()
         self._shards.clear()

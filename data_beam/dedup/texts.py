@@ -77,7 +77,6 @@ def shard_offsets(paths: StagePaths) -> tuple[int, ...]:
 
 
 def shards_of(nodes: np.ndarray, offsets: tuple[int, ...]) -> np.ndarray:
-    """Shard of each node."""
     return np.searchsorted(np.asarray(offsets), nodes, side="right") - 1
 
 

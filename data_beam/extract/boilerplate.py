@@ -113,7 +113,6 @@ def is_marker(line: str) -> bool:
 
 
 def is_copyright(line: str) -> bool:
-    """Whether the whole line is a copyright notice."""
     line = line.strip(_EDGES)
     if "版权所有" in line:
         return _RIGHTS_ZH.fullmatch(line) is not None

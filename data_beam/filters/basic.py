@@ -45,8 +45,6 @@ def short_lines(text: str, settings: Mapping[str, Any]) -> list[Span]:
 
 
 class BasicFilter(Filter):
-    """See `reason_to_drop`."""
-
     name = "filter"
     section = "filters"
     highlights = (("short lines", short_lines),)

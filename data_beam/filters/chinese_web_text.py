@@ -46,8 +46,6 @@ class ChineseWebTextConfig:
 
 
 class ChineseWebTextFilter(TextFilter):
-    """See the module."""
-
     name = "chinese_web_text"
     settings = ChineseWebTextConfig
     libraries = (*TextFilter.libraries, "OpenCC")

@@ -42,8 +42,6 @@ class NemoConfig:
 
 
 class NemoFilter(TextFilter):
-    """See the module."""
-
     name = "nemo"
     settings = NemoConfig
     highlights = (

@@ -75,8 +75,6 @@ class RepeatedSentencesConfig:
 
 
 class RepeatedSentencesFilter(TextFilter):
-    """See the module."""
-
     name = "repeated_sentences"
     settings = RepeatedSentencesConfig
 

@@ -104,7 +104,6 @@ class TextFilter(Filter):
         return cls.name in config.rules
 
     def thresholds(self) -> Mapping[str, Any]:
-        """Thresholds by language."""
         return {"en": self._config.en, "zh": self._config.zh}
 
     def failures(self, view: View, limits: Any) -> Failures:

@@ -136,7 +136,6 @@ class Folder:
         return _checked(FileSystems.join(self.path, name), digest, self.field)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays by name."""
         data = self.read(ARRAYS)
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as loaded:

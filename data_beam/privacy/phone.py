@@ -119,7 +119,6 @@ def _is_amount(text: str, start: int, end: int) -> bool:
 
 
 def _is_followed_by_alphanumeric(text: str, end: int) -> bool:
-    """Whether an ASCII letter or digit follows."""
     after = text[end:end + 1]
     return after.isascii() and after.isalnum()
 

@@ -113,7 +113,6 @@ def package(name: str, pattern: str, format: str, *, licence: str = "", install:
 
 
 def description(name: str, licence: str = "") -> InputConfig:
-    """The long description of an installed distribution."""
     path = next((path for path in importlib.metadata.files(name) or ()
                  if path.name == "METADATA" and path.parent.suffix == ".dist-info"), None)
     if path is None:

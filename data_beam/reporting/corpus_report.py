@@ -60,12 +60,10 @@ class Job:
     progress: str  # existing local folder for workers' progress, or ""
 
     def path(self, kind: str, shard: int) -> str:
-        """The path of a file of the corpus."""
         return FileSystems.join(self.corpus, kind,
                                 files.shard_name(kind, shard, self.shards, KINDS[kind]))
 
     def result(self, shard: int) -> str:
-        """The path of the summary of a shard."""
         return FileSystems.join(self.scratch, f"summary-{shard:05d}.json")
 
 
@@ -119,7 +117,6 @@ class Summarise(beam.DoFn):
                 self._add(summary, parquet.read_row_group(number, columns=_COLUMNS), near)
 
     def _add(self, summary: Summary, group: pa.Table, near: dict[str, dict[str, Any]]) -> None:
-        """Adds the documents of a row group."""
         texts = group["text"]
         characters = call_function("utf8_length", [texts]).to_pylist()
         sizes = call_function("binary_length", [texts]).to_pylist()
@@ -175,7 +172,6 @@ class Summarise(beam.DoFn):
         return {entry["cluster"]: entry for entry in summary.clusters}
 
     def _samples(self, shard: int, summary: Summary) -> None:
-        """Adds texts of dropped documents."""
         for row in json_files.read_lines(self._job.path("samples", shard)):
             summary.dropped.setdefault((row["stage"], row["reason"]), []).append(row)
         for key, rows in summary.dropped.items():

@@ -145,7 +145,6 @@ class Distribution:
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> "Distribution":
-        """What `to_json` wrote."""
         result = Distribution()
         vars(result).update({**value, "bins": dict(value["bins"])})
         return result

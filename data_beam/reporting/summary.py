@@ -48,7 +48,6 @@ class Summary:
         self.documents[key] = [a + b for a, b in zip(old, counts, strict=True)]
 
     def add_numbers(self, group: Key, name: str, values: Iterable[float]) -> None:
-        """Adds numbers to a distribution."""
         self.numbers.setdefault(group, {}).setdefault(name, Distribution()).add(
             np.fromiter(values, np.float64))
 
@@ -89,7 +88,6 @@ class Summary:
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> "Summary":
-        """What `to_json` wrote."""
         result = Summary()
         for name in ("documents", "kept", "dropped", "dead_letters"):
             setattr(result, name, {tuple(key): content for key, content in value[name]})
@@ -105,7 +103,6 @@ class Summary:
 
 
 def first_by_id(rows: Iterable[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """The rows with the smallest ids."""
     return sorted(rows, key=lambda row: row["id"])[:most]
 
 

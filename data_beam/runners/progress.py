@@ -55,7 +55,6 @@ class WorkerProgress:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the file."""
         if self._folder:
             self._reported = time.monotonic()
             data = json.dumps(self._done).encode("ascii")
@@ -90,7 +89,6 @@ class Progress:
             self._line.show(self.line())
 
     def line(self) -> str:
-        """The line as of now."""
         done = {"files": 0, "bytes": 0, "documents": 0}
         for path in self._folder.glob("*.json"):
             for key, value in json.loads(path.read_bytes()).items():

@@ -107,7 +107,6 @@ class Counts:
         self.by_source: dict[str, dict[str, Any]] = {}
 
     def add(self, source: str, text: str, language: str, split: str = "") -> None:
-        """Counts one document."""
         entry = self._entry(source)
         entry["documents"] += 1
         entry["characters"] += len(text)
@@ -154,7 +153,6 @@ class Samples:
 
 def write_json_lines(paths: StagePaths, kind: str, shard: int, rows: Iterable[dict[str, Any]]
                      ) -> Report:
-    """Writes a shard of JSON lines."""
     assert KINDS[kind] == "jsonl"
     lines = [(json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8") for row in rows]
     return _write(paths, kind, shard, len(lines), lambda handle: handle.write(b"".join(lines)))

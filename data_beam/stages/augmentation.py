@@ -35,7 +35,6 @@ _OWN = -1  # key in place of a bucket: the characters of a source's original tra
 
 
 def split(document: Document, recipe: RecipeConfig) -> str:
-    """The split of a document."""
     return split_of(document.split_key or document.sha256, recipe.split.validation,
                     recipe.split.test)
 

@@ -164,7 +164,6 @@ def passes(recipe: RecipeConfig) -> int:
 
 
 def run(context: Context) -> None:
-    """Runs the stage."""
     settings, paths = context.recipe.dedup, context.paths
     texts = Texts(paths, settings, tuple(source.name for source in context.recipe.sources))
     units = _units(context.recipe)

@@ -63,7 +63,6 @@ class FilterShard(beam.DoFn):
 
 
 def run_filter(context: Context) -> None:
-    """Runs the stage `filter`."""
     _each_shard(context, FilterShard(context.recipe, context.paths))
 
 

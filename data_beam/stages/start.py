@@ -213,7 +213,6 @@ def _preview(recipe: RecipeConfig, listing: Sequence[File], filters: list[Filter
 
 
 def _changes(before: Document, after: Document) -> str:
-    """What a filter changed, in brackets."""
     parts = []
     if after.language != before.language:
         parts.append(f"{after.language} {after.language_score:.2f}")
