@@ -36,8 +36,7 @@ import scipy.sparse
 
 from data_beam.base import files
 from data_beam.models import classifier_training, folder
-from data_beam.models.classifier import TASKS, Task
-from data_beam.models.hashed_ngrams import HashedNgrams
+from data_beam.models.classifier import TASKS, HashedNgrams, Task
 from data_beam.runners.progress import StatusLine
 from data_beam.sinks import output_folder
 from maxlm.config import command_line

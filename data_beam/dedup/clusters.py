@@ -27,17 +27,9 @@ from data_beam.dedup.store import Store, rank
 from data_beam.sinks import documents
 from data_beam.sinks.shards import file_report
 
-SCHEMA = pa.schema([
-    ("cluster", pa.string()),
-    ("id", pa.string()),
-    ("source", pa.string()),
-    ("path", pa.string()),
-    ("record", pa.int64()),
-    ("characters", pa.int64()),
-    ("quality", pa.float64()),
-    ("similarity", pa.float64()),
-    ("kept", pa.bool_()),
-])
+SCHEMA = documents.string_schema(
+    ("cluster", "id", "source", "path", "record", "characters", "quality", "similarity", "kept"),
+    characters=pa.int64(), quality=pa.float64(), similarity=pa.float64(), kept=pa.bool_())
 """cluster: id of the kept document. similarity: exact Jaccard similarity of the shingles to those
 of the kept document. It may be below the threshold with `containment`, and with
 `clustering="component"` if only a chain of copies connects the two documents."""

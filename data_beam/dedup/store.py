@@ -18,14 +18,12 @@ import pyarrow.parquet
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
+from data_beam.sinks.documents import string_schema
 
 _CACHE_BYTES = 256 * 2**20
-_SCHEMA = pa.schema([
-    ("row", pa.int64()), ("start", pa.int64()), ("size", pa.int64()),
-    ("characters", pa.int64()), ("quality", pa.float64()),
-    ("id", pa.string()), ("sha256", pa.string()), ("source", pa.string()), ("path", pa.string()),
-    ("record", pa.int64()),
-])
+_NUMBERS = ("row", "start", "size", "characters", "record")
+_SCHEMA = string_schema((*_NUMBERS, "quality", "id", "sha256", "source", "path"),
+                        **dict.fromkeys(_NUMBERS, pa.int64()), quality=pa.float64())
 
 
 def rank(row: dict[str, Any]) -> tuple[int, float, str]:

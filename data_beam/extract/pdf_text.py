@@ -2,7 +2,9 @@
 and the result is checked."""
 
 import itertools
+import math
 import re
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -40,10 +42,16 @@ _MIN_LETTERS = 40
 _EXCERPT = 80
 
 
+def _pitch(rows: Sequence[Row], least: float = -math.inf) -> float:
+    """The median distance of a row to the next, of the distances above `least`."""
+    steps = [step for a, b in itertools.pairwise(rows)
+             if (step := a.main.middle - b.main.middle) > least]
+    return statistics.median_high(steps) if steps else 0.0
+
+
 def _edges(rows: Sequence[Row]) -> list[tuple[int, int, bool]]:
     """The outermost rows of a page as (index, y in bins, stands apart from the text)."""
-    pitches = sorted(a.main.middle - b.main.middle for a, b in itertools.pairwise(rows))
-    pitch = pitches[len(pitches) // 2] if pitches else 0.0
+    pitch = _pitch(rows)
     found = []
     for index in dict.fromkeys([*range(min(_EDGE_ROWS, len(rows))),
                                 *range(max(0, len(rows) - _EDGE_ROWS), len(rows))]):
@@ -146,11 +154,6 @@ class _Paragraph:
         return self.rows[-1]
 
 
-def _right_edge(rows: Sequence[Row]) -> float:
-    ends = sorted(row.x1 for row in rows)
-    return ends[int(0.9 * (len(ends) - 1))]
-
-
 def _continues(paragraph: _Paragraph, row: Row, pitch: float, left: float, right: float) -> bool:
     """Whether a row goes on where the paragraph's last row stopped, inside one region."""
     above = paragraph.last
@@ -192,12 +195,6 @@ def _goes_on(paragraph: _Paragraph, row: Row, right: float, left: float) -> bool
     return text[:1].islower() or bool(_CJK.match(text[:1])) or end.endswith((",", "，", "、"))
 
 
-def _pitch(rows: Sequence[Row]) -> float:
-    steps = sorted(a.main.middle - b.main.middle for a, b in itertools.pairwise(rows)
-                   if a.main.middle > b.main.middle)
-    return steps[len(steps) // 2] if steps else 0.0
-
-
 def text_of(regions: Sequence[Region]) -> str:
     """The text of regions in reading order: paragraphs with a blank line between them.
 
@@ -208,8 +205,9 @@ def text_of(regions: Sequence[Region]) -> str:
     paragraphs: list[_Paragraph] = []
     edges = (0.0, 0.0)
     for region in regions:
-        left, right = min(row.x0 for row in region), _right_edge(region)
-        pitch = _pitch(region)
+        ends = sorted(row.x1 for row in region)
+        left, right = min(row.x0 for row in region), ends[int(0.9 * (len(ends) - 1))]
+        pitch = _pitch(region, least=0.0)
         for index, row in enumerate(region):
             joins = bool(paragraphs) and (
                 _continues(paragraphs[-1], row, pitch, left, right) if index

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from data_beam.base import word_lists
 from data_beam.privacy.spans import Span
 
 _LOCAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%+-")
@@ -18,13 +19,8 @@ _INTERNATIONAL = re.compile(
 
 # Every two-letter label counts as a country code. Of the longer ones only those in wide use are
 # listed, so that file names and attributes (`a@x.png`, `x@self.weight`) do not count as addresses.
-_TOP_LEVEL = frozenset(re.findall(r"\S+", """
-com org net edu gov mil int info biz name pro mobi asia cat coop jobs tel travel post app dev xyz
-top vip shop site online club wang ren win live email cloud tech store work ltd group link space
-news blog page wiki icu fun art design press world today life team zone center media agency digital
-network software systems solutions company health care academy school university finance bank law
-legal test example invalid
-"""))
+_TOP_LEVEL = frozenset(
+    word_lists.read("data_beam.privacy", "top_level_domains.txt")["in wide use"])
 _COMMON = frozenset(("com", "org", "net", "edu", "gov", "cn"))
 
 # Replacements for the @ that hide an address from programs.
