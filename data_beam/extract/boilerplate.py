@@ -1,10 +1,9 @@
 """Boilerplate lines of a page: known markers in Chinese and English.
 
-A line is removed only if all of it is a marker in one of the forms below; prose that mentions one
-of the words, or begins with it, stays. We collected the forms from pages by hand.
-
-Few lines are markers, so a line is looked up by its first two characters (in lower case) before
-any pattern is tried.
+A line is removed only if all of it is a marker in one of the forms below, which we collected from
+pages by hand; prose that mentions one of the words, or begins with it, stays. Few lines are
+markers, so a line is looked up by its first two characters (in lower case) before any pattern is
+tried.
 """
 
 import re

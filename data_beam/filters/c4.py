@@ -8,9 +8,8 @@ In both, line by line: a word of more than 1000 characters drops the line; citat
 `[edit]`, `[citation needed]`) are removed; a line without terminal punctuation, or ending with
 `...`, is dropped; one with too few words is dropped; `lorem ipsum` drops the document; a line with
 `javascript` is dropped; `{` drops the document; a line with a policy phrase is dropped. A line that
-was dropped by an earlier check cannot drop the document.
-
-Sentences are counted by `count_sentences` in both presets; TFDS uses NLTK's trained model.
+was dropped by an earlier check cannot drop the document. Sentences are counted by `count_sentences`
+in both presets; TFDS uses NLTK's trained model.
 
 For Chinese nothing is published. Here lines end with 。！？；…”’」』 or an ASCII mark, words are
 those of rjieba without punctuation, and policy phrases are Chinese ones.

@@ -226,15 +226,13 @@ def phones(text: str, start: int, stop: int) -> Iterator[Span]:
     """Telephone numbers in a window.
 
     - PRC mobile numbers: 11 digits of an allocated range, optionally grouped 3-4-4, optionally with
-      +86. Without +86 or hyphens, Han characters or a word such as `tel` must occur within 30
-      characters.
+      +86. Without +86 or hyphens, Han characters or a word such as `tel` must be within 30 of it.
     - PRC landlines: area code and subscriber number, separated by a hyphen, by brackets or, near
       Han characters, by a space; optionally with an extension.
     - North American numbers in their usual groups, and numbers with + and an assigned country code
       that have as many digits as that country uses.
     - 7 to 15 digits directly after a cue such as `Tel:` or `电话`, except dates, years and amounts
-      (`1234567 units`). After `cell:` the format must be one that only telephone numbers have. A
-      cue covers a list of numbers with any separators.
+      (`1234567 units`), also in a list. After `cell:` only in a format of telephone numbers.
 
     Service numbers (400-..., 1-800-..., 95588) belong to companies and do not count.
     """

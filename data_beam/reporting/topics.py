@@ -9,9 +9,9 @@ Measures", WSDM): the mean over all pairs of a topic's 10 top words of
 
     NPMI(a, b) = log((P(a, b) + e) / (P(a) P(b))) / -log(P(a, b) + e),   e = 1e-12
 
-(Bouma 2009), where P is the share of sliding windows of 10 words that contain a word, or both. From
--1 (never together) over 0 (independent) to 1 (always together). The windows are those of the
-sample; a document shorter than a window is one window.
+(Bouma 2009), from -1 (never together) over 0 (independent) to 1 (always together). P is the share
+of the sample's sliding windows of 10 words that contain a word, or both; a document shorter than a
+window is one window.
 """
 
 import dataclasses
