@@ -28,15 +28,9 @@ from data_beam.sinks import output_folder
 from data_beam.tokenizer.training import joined, symbol_lines
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
+from maxlm.data import sentencepiece_model
 from maxlm.data.huggingface_tokenizer import HuggingFaceTokenizer
-from maxlm.data.sentencepiece_model import (
-    Kind,
-    Piece,
-    lowest_score,
-    parse,
-    symbol_score,
-    with_pieces,
-)
+from maxlm.data.sentencepiece_model import Kind, Piece, parse
 from maxlm.data.tokenizer import (
     HUGGING_FACE_CONFIG,
     HUGGING_FACE_FILE,
@@ -71,13 +65,13 @@ def extend(tokenizer: Tokenizer, pieces: Sequence[str], raised: Sequence[int] = 
     _refuse_taken(pieces, {piece.text for piece in model.pieces}, joined(pieces))
     symbols = model.algorithm == "bpe" or any(
         piece.kind is Kind.USER_DEFINED for piece in model.pieces)
-    lowest = lowest_score(model.pieces)
+    lowest = sentencepiece_model.lowest_score(model.pieces)
 
     def whole(text: str, score: float = 0.0) -> Piece:
         return (Piece(text, score, Kind.USER_DEFINED) if symbols else
-                Piece(text, symbol_score(text, lowest)))
+                Piece(text, sentencepiece_model.symbol_score(text, lowest)))
 
-    return SentencePieceTokenizer(with_pieces(
+    return SentencePieceTokenizer(sentencepiece_model.with_pieces(
         tokenizer.model, map(whole, joined(pieces)),
         {number: whole(model.pieces[number].text, model.pieces[number].score)
          for number in raised}))

@@ -25,13 +25,8 @@ from data_beam.base.characters import fold_case
 from data_beam.base.records import Document
 from data_beam.config.checks import check_idle
 from data_beam.config.filters import FilterConfig
-from data_beam.filters.segmentation import (
-    LINE_ENDS,
-    SENTENCE_ENDS,
-    WORDS,
-    count_sentences,
-    is_punctuation,
-)
+from data_beam.filters import segmentation
+from data_beam.filters.segmentation import LINE_ENDS, SENTENCE_ENDS, WORDS, is_punctuation
 from data_beam.filters.text_filter import Failure, TextFilter, View, excerpt, failure
 from maxlm.config.schema import ConfigError, setting
 
@@ -157,7 +152,7 @@ class C4Filter(TextFilter):
                 return "curly bracket", excerpt(line[max(line.index("{") - 30, 0):])
             if any(phrase in folded for phrase in policies):
                 continue
-            sentences += count_sentences(words if chinese else cut(line))
+            sentences += segmentation.count_sentences(words if chinese else cut(line))
             original = _without(original.strip(), citations)
             kept.append(original.rstrip() if limits.require_end_mark else original)
         if sentences < min_sentences:

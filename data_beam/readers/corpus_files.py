@@ -118,5 +118,4 @@ def damaged(path: str, error: BaseException) -> str:
         return f"--corpus: {path} cannot be read: {error.strerror}"
     kind = "a Parquet file" if path.endswith(".parquet") else "JSON"
     return (f"--corpus: {path} is damaged or not {kind} "
-            f"({' '.join(str(error).split())}); "
-            f"{_AGAIN}")
+            f"({' '.join(str(error).split())}); {_AGAIN}")

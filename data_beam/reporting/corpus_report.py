@@ -22,18 +22,8 @@ from data_beam.base.stage_context import KINDS, shard_numbers
 from data_beam.dedup import clusters
 from data_beam.readers.corpus_files import DAMAGED, damaged
 from data_beam.reporting import comparison, facts, page
-from data_beam.reporting.summary import (
-    DROPPED_SAMPLES,
-    KEPT_SAMPLES,
-    KEYS,
-    LANGUAGE_SCORE,
-    LENGTH,
-    MEMBERS,
-    SHOWN_CHARACTERS,
-    Summary,
-    first_by_id,
-    largest,
-)
+from data_beam.reporting import summary as summaries
+from data_beam.reporting.summary import KEYS, LANGUAGE_SCORE, LENGTH, Summary
 from data_beam.reporting.topics import sampled_shares, topics_of
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks import documents
@@ -144,11 +134,11 @@ class Summarise(beam.DoFn):
                 summary.topic_texts.setdefault(language, []).append(
                     (row["id"], texts[i].as_py()[:TOPIC_CHARACTERS]))
             samples = summary.kept.setdefault((source,), [])
-            if len(samples) < KEPT_SAMPLES:  # rows come in the order of ids
+            if len(samples) < summaries.KEPT_SAMPLES:  # rows come in the order of ids
                 samples.append({**row, "scores": scores, "characters": characters[i],
-                                "text": texts[i].as_py()[:SHOWN_CHARACTERS]})
+                                "text": texts[i].as_py()[:summaries.SHOWN_CHARACTERS]})
             if row["id"] in near:
-                near[row["id"]]["text"] = texts[i].as_py()[:SHOWN_CHARACTERS]
+                near[row["id"]]["text"] = texts[i].as_py()[:summaries.SHOWN_CHARACTERS]
             self._progress.add(documents=1)
         for (kind, value, name), values in sorted(numbers.items()):
             summary.add_numbers((kind, value), name, values)
@@ -164,18 +154,18 @@ class Summarise(beam.DoFn):
             entry = found.setdefault(row["cluster"], {
                 "cluster": row["cluster"], "documents": 0, "members": []})
             entry["documents"] += 1
-            if len(entry["members"]) < MEMBERS:
+            if len(entry["members"]) < summaries.MEMBERS:
                 entry["members"].append(
                     {key: value for key, value in row.items() if key != "cluster"})
         summary.cluster_sizes = Counter(entry["documents"] for entry in found.values())
-        summary.clusters = largest(found.values())
+        summary.clusters = summaries.largest(found.values())
         return {entry["cluster"]: entry for entry in summary.clusters}
 
     def _samples(self, shard: int, summary: Summary) -> None:
         for row in json_files.read_lines(self._job.path("samples", shard)):
             summary.dropped.setdefault((row["stage"], row["reason"]), []).append(row)
         for key, rows in summary.dropped.items():
-            summary.dropped[key] = first_by_id(rows, DROPPED_SAMPLES)
+            summary.dropped[key] = summaries.first_by_id(rows, summaries.DROPPED_SAMPLES)
 
     def _dropped(self, shard: int, summary: Summary) -> None:
         """Adds dropped documents without samples: they had no text, or the reader dropped them."""
@@ -183,7 +173,7 @@ class Summarise(beam.DoFn):
         for row in documents.read_rows(self._job.path("dropped", shard), DROPPED_SCHEMA):
             key = row["stage"], row["reason"]
             rows = found.setdefault(key, [])
-            if key not in summary.dropped and len(rows) < DROPPED_SAMPLES:
+            if key not in summary.dropped and len(rows) < summaries.DROPPED_SAMPLES:
                 rows.append({**row, "text": "", "characters": None})
         summary.dropped.update({key: rows for key, rows in found.items() if rows})
 
@@ -193,7 +183,7 @@ class Summarise(beam.DoFn):
             row["id"] = Origin(row["source"], row["path"], row["record"]).id
             found.setdefault((row["stage"], row["reason"]), []).append(row)
         for key, rows in found.items():
-            summary.dead_letters[key] = first_by_id(rows, DROPPED_SAMPLES)
+            summary.dead_letters[key] = summaries.first_by_id(rows, summaries.DROPPED_SAMPLES)
 
 
 def build(root: beam.Pipeline, job: Job) -> None:

@@ -4,6 +4,7 @@
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -35,13 +36,13 @@ def rewrite(paths: StagePaths, shard: int, judge: Judge, progress: WorkerProgres
     """
     not_kept: dict[type, list[dict[str, Any]]] = {Dropped: [], DeadLetter: []}
     samples = Samples(shown)
-    read: dict[str, int] = {}
+    read: Counter[str] = Counter()
     counts = Counts()
 
     def kept() -> Iterator[dict[str, Any]]:
         for document in documents.read_documents(
                 paths.shard_path(paths.inputs, "documents", shard)):
-            read[document.origin.source] = read.get(document.origin.source, 0) + 1
+            read[document.origin.source] += 1
             outcome = judge(document)
             progress.add(documents=1)
             if isinstance(outcome, Document):
@@ -93,10 +94,10 @@ def write_rejected(paths: StagePaths, kind: str, shard: int, rows: Iterable[dict
     else:
         report = write_json_lines(paths, kind, shard, (
             {field: row[field] for field in corpus.DEAD_LETTER_FIELDS} for row in ordered))
-    sources: dict[str, dict[str, dict[str, int]]] = {}
+    sources: dict[str, dict[str, Counter[str]]] = {}
     for row in ordered:
-        reasons = sources.setdefault(row["source"], {}).setdefault(row["stage"], {})
-        reasons[row["reason"]] = reasons.get(row["reason"], 0) + 1
+        stages = sources.setdefault(row["source"], {})
+        stages.setdefault(row["stage"], Counter())[row["reason"]] += 1
     return {**report, "sources": sources}
 
 
@@ -111,9 +112,8 @@ class Counts:
         entry["documents"] += 1
         entry["characters"] += len(text)
         entry["bytes"] += len(text.encode("utf-8"))
-        for kind, value in (("splits", split), ("languages", language)):
-            if value:
-                entry[kind][value] = entry[kind].get(value, 0) + 1
+        entry["languages"].update([language] if language else [])
+        entry["splits"].update([split] if split else [])
 
     def add_made(self, source: str) -> None:
         """Counts one document that augmentation made, or tried to."""
@@ -122,7 +122,8 @@ class Counts:
 
     def _entry(self, source: str) -> dict[str, Any]:
         return self.by_source.setdefault(source, {
-            "documents": 0, "characters": 0, "bytes": 0, "splits": {}, "languages": {}})
+            "documents": 0, "characters": 0, "bytes": 0, "splits": Counter(),
+            "languages": Counter()})
 
 
 class Samples:
@@ -131,13 +132,13 @@ class Samples:
     def __init__(self, shown: Callable[[str], str] = str) -> None:
         self._shown = shown
         self._rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        self._characters: dict[str, dict[str, dict[str, int]]] = {}
+        self._characters: dict[str, dict[str, Counter[str]]] = {}
 
     def add(self, dropped: Dropped, text: str) -> None:
         """Counts the document, and takes it unless there are enough of its reason."""
         counts = self._characters.setdefault(dropped.origin.source, {}).setdefault(
-            dropped.stage, {})
-        counts[dropped.reason] = counts.get(dropped.reason, 0) + len(text)
+            dropped.stage, Counter())
+        counts[dropped.reason] += len(text)
         rows = self._rows.setdefault((dropped.stage, dropped.reason), [])
         if len(rows) < SAMPLES:
             rows.append({**rejected_row(dropped), "characters": len(text),

@@ -16,6 +16,7 @@ import json
 import os
 import time
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -149,12 +150,10 @@ def outputs(reports: Iterable[Report]) -> list[dict[str, Any]]:
 
 def add_counts(parts: Iterable[Outcomes]) -> Outcomes:
     """Sums by stage and reason, in the order of their names."""
-    sums: Outcomes = {}
+    sums: dict[str, Counter[str]] = {}
     for part in parts:
         for stage, reasons in part.items():
-            entry = sums.setdefault(stage, {})
-            for reason, count in reasons.items():
-                entry[reason] = entry.get(reason, 0) + count
+            sums.setdefault(stage, Counter()).update(reasons)
     return {stage: dict(sorted(reasons.items())) for stage, reasons in sorted(sums.items())}
 
 
@@ -175,7 +174,7 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
     sources: dict[str, dict[str, Any]] = {
         source.name: {"files": 0, "read": 0, "kept": 0, "augmented": 0, "dropped": {},
                       "dead_letters": {}, "dropped_characters": {}, "characters": 0, "bytes": 0,
-                      "splits": {}, "languages": {}} for source in recipe.sources}
+                      "splits": Counter(), "languages": Counter()} for source in recipe.sources}
     written = outputs(reports)
     for report in reports:
         if "file" not in report:
@@ -197,8 +196,7 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
                 entry[key] += counts[of]
             entry["augmented"] += counts.get("augmented", 0)
             for key in ("splits", "languages"):
-                for value, count in counts[key].items():
-                    entry[key][value] = entry[key].get(value, 0) + count
+                entry[key].update(counts[key])
     for kind in KINDS:
         count = sum(entry["file"].startswith(f"{kind}/") for entry in written)
         if count != recipe.shards:
