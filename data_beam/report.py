@@ -39,7 +39,6 @@ _SHAPE = {
     "sources": {str: {**corpus_manifest.SOURCE, "input_bytes": int, "augmented": int}}}
 
 
-
 def _manifest(corpus: str) -> dict[str, Any]:
     """The manifest of a corpus. Raises ConfigError if it is damaged, or of an older version."""
     path = FileSystems.join(corpus, stage_manifest.NAME)

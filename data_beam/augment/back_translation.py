@@ -7,9 +7,7 @@ from data_beam.base import user_function
 from maxlm.config.schema import ConfigError
 
 _PROBE = ["The weather is fine today.", "今天天气很好。"]
-MIN_RATIO, MAX_RATIO = 0.5, 1.5
-"""Limits of the length of a back-translation relative to the original. Outside them the translator
-stopped early or repeated itself."""
+MIN_RATIO, MAX_RATIO = 0.5, 1.5  # length / original; outside, it stopped early or repeated itself
 
 
 class BackTranslation:

@@ -11,8 +11,7 @@ from data_beam.base import files
 from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
 from maxlm.config.schema import ConfigError
 
-_INSIDE_WORD = re.compile(rf"[^\W_{HIRAGANA_KATAKANA}{HAN}]{{2}}")
-"""Two letters or digits of a script with spaces between words."""
+_INSIDE_WORD = re.compile(rf"[^\W_{HIRAGANA_KATAKANA}{HAN}]{{2}}")  # two characters of a word
 
 
 class Synonyms:

@@ -11,8 +11,7 @@ from data_beam.base import files
 from maxlm.config.schema import ConfigError, suggestion
 
 _FIELD = re.compile(r"\{(\w+)\}")
-_SEPARATORS = {"zh": ("、", ""), "ja": ("、", "")}
-"""By language: the separator of list elements and the separator of sentences."""
+_SEPARATORS = {"zh": ("、", ""), "ja": ("、", "")}  # of list elements, of sentences
 
 
 @dataclasses.dataclass(frozen=True)

@@ -70,8 +70,7 @@ class Document:
     scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Measurements of the filters, by name: `perplexity`, `quality`, `pii/email` and so on."""
 
-    cluster: str = ""
-    """Id of the representative of its near copies, "" for a document without near copies."""
+    cluster: str = ""  # id of the representative of its near copies, "" without near copies
     split_key: str = ""
     """Hash that decides the split, shared by documents that must not be separated; "" means
     `sha256`."""

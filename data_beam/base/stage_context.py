@@ -14,8 +14,7 @@ from data_beam.config import RecipeConfig
 KINDS = {"documents": "parquet", "dropped": "parquet", "dead_letters": "jsonl", "samples": "jsonl"}
 """What every stage writes, a file a shard: `samples` are texts of some dropped documents."""
 
-Report = dict[str, Any]
-"""What a writer says of one file, or of a source: collected in the stage's manifest."""
+Report = dict[str, Any]  # what a writer says of a file, or of a source, for the stage's manifest
 
 
 @dataclasses.dataclass(frozen=True)

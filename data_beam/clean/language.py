@@ -10,8 +10,7 @@ from data_beam.base.records import Document, Dropped
 from data_beam.config import LanguageConfig
 from data_beam.config.checks import CHINESE
 
-UNDETERMINED = "und"
-"""ISO 639 code of a text without letters, or of which the language is not clear enough."""
+UNDETERMINED = "und"  # ISO 639: no letters, or no language that is clear enough
 
 _HAN = re.compile(f"[\u3005\u3007{HAN}]")
 # Without the middle dot and the length mark: Chinese texts have them too (列奥纳多・达・芬奇).

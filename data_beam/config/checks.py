@@ -17,8 +17,7 @@ und
 """
 LANGUAGES = frozenset(_CODES.split())  # codes that fastText's lid.176 tells apart, and `und`
 
-CHINESE = ("zh", "yue", "wuu")
-"""Languages that are written in Han characters alone; rjieba cuts their words."""
+CHINESE = ("zh", "yue", "wuu")  # written in Han characters alone; rjieba cuts their words
 SPACELESS = frozenset(("bo", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"))
 """Languages that write no spaces between words."""
 

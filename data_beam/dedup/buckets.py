@@ -13,8 +13,7 @@ import numpy as np
 from data_beam.dedup.signatures import compare
 
 KEYED = np.dtype([("key", "<u8"), ("node", "<i8")])  # a band of MinHash, or a sampled shingle
-FINGERPRINTED = np.dtype([("key", "<u8"), ("node", "<i8"), ("fingerprint", "<u8")])
-"""A lookup key of SimHash."""
+FINGERPRINTED = np.dtype([("key", "<u8"), ("node", "<i8"), ("fingerprint", "<u8")])  # of SimHash
 REMEMBERED = 2**20
 """Number of pairs (about 150 MB) that are remembered as different and not compared again. Pairs
 beyond it may be compared again: thousands of pages of one template, all just under the threshold,

@@ -35,13 +35,9 @@ _ENTRIES_A_PART = 2**22
 _ROWS_A_UNIT = 2**16
 _LEAST_PARTS = 8
 _MINHASH, _SIMHASH, _SHINGLES = range(3)
-_SAMPLED = 16
-"""One of this many shingles is a key of containment: those that are 0 modulo it (Broder 1997)."""
-_EXPECTED_SAMPLES = 64
-"""Keys of containment of a document with about 1,000 shingles; used to choose the number of
-parts."""
-MOST_HOLDERS = 200
-"""A shingle that more documents contain is a common phrase, so it is not a key of containment."""
+_SAMPLED = 16  # a shingle that is 0 modulo this is a key of containment (Broder 1997)
+_EXPECTED_SAMPLES = 64  # of a document with about 1,000 shingles, for the number of parts
+MOST_HOLDERS = 200  # a shingle of more documents is a common phrase and no key of containment
 
 
 @dataclasses.dataclass(frozen=True)

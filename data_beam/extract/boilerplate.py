@@ -10,9 +10,7 @@ import re
 
 from data_beam.base import word_lists
 
-_LAST_LINES = 10
-"""Copyright lines are removed among the last lines with text only: higher up they may be part of a
-licence."""
+_LAST_LINES = 10  # with text, of which copyright lines go; higher up may be a licence
 
 _LISTS = word_lists.read("data_beam.extract", "boilerplate.txt")
 _ALONE = frozenset(_LISTS["alone"])

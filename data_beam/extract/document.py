@@ -15,8 +15,7 @@ _DOCUMENTATION: dict[str, Callable[[str], str]] = {
     "docstrings": documentation.docstrings,
     "package_description": documentation.package_description,
 }
-SOURCE_CODE = ("code", "python")
-"""Formats that are source code: filters of prose, and the check for garbled text, skip them."""
+SOURCE_CODE = ("code", "python")  # no filters of prose, no check for garbled text
 
 
 def extract(record: Record, config: ExtractConfig, max_bytes: int) -> tuple[str, tuple[str, ...]]:

@@ -78,13 +78,9 @@ class _Book:
             raise _Missing(f"{name}: {error}") from None
 
 
-def _local(element: ET.Element) -> str:
-    """An element's name without its namespace, which is often wrong in books."""
-    return element.tag.rpartition("}")[2]
-
-
 def _all(root: ET.Element, name: str) -> Iterator[ET.Element]:
-    return (element for element in root.iter() if _local(element) == name)
+    """Elements of a name, in any namespace: these are often wrong in books."""
+    return (element for element in root.iter() if element.tag.rpartition("}")[2] == name)
 
 
 def _resolve(base: str, href: str) -> str:

@@ -23,8 +23,7 @@ _NAMED = re.compile(
 _BOILERPLATE_TOKENS = frozenset(_LISTS["boilerplate tokens"])
 _PARTS = re.compile(r"[^\W_]+")
 
-MOST = 2 / 3
-"""An element with a larger share of a page's text outside links is never left out for its name."""
+MOST = 2 / 3  # of the text outside links: such an element is never left out for its name
 
 # Bounds on the time that hostile pages take: the length of a start tag up to its names, the number
 # of names (each element is compared with each), and how often the length of the page is read where
@@ -35,8 +34,7 @@ _LOOKS = 10
 
 VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-    "track", "wbr"))
-"""Elements that hold nothing and have no end tag (HTML Living Standard, 13.1.2)."""
+    "track", "wbr"))  # no end tag (HTML Living Standard, 13.1.2)
 # Never left out: they hold the whole page, or nothing.
 _NEVER_LEFT_OUT = VOID | {"html", "body"}
 _TAG = re.compile(r"<([A-Za-z][A-Za-z0-9]*)\b")

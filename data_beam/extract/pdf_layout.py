@@ -92,8 +92,7 @@ class Row:
         return "".join(parts).strip()
 
 
-Region = list[Row]
-"""Rows that are read from top to bottom: a page, or a piece of one of its columns."""
+Region = list[Row]  # read from top to bottom: a page, or a piece of one of its columns
 
 
 def rows_of(spans: Sequence[Span]) -> list[Row]:

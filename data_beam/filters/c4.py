@@ -55,8 +55,7 @@ _MAY_FOLLOW = frozenset(filter(re.compile(f"[{_NOTE_MARKS}{_CLOSING}]").match,
 _CHINESE_ENDS = SENTENCE_ENDS | set("…；")
 _NEVER_ENDS = frozenset(string.ascii_letters + string.digits + ",-=/+&")
 """For a quick look: most lines without a terminal mark end with one of these."""
-_LONGEST_END = 32
-"""Characters at the end of a line in which closing quotes and the like are looked for."""
+_LONGEST_END = 32  # characters at the end in which closing quotes and the like are looked for
 
 
 @dataclasses.dataclass(frozen=True)

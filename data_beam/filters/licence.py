@@ -42,12 +42,12 @@ _GNU = re.compile(
     r"(?: version)?|\+|-or-later)?(?:[ -]only)?")
 _GNU_NAMES = {"lesser": "LGPL", "library": "LGPL", "affero": "AGPL", None: "GPL"}
 
-# `Apache-2.0+`: this version or a later one (SPDX 2.3, annex D).
+# `Apache-2.0+`: this version or a later one (SPDX 2.3, annex D). The `+` goes, except of `GPL-2.0+`
+# and its like, which have names of their own.
 _OR_LATER = re.compile(r"([a-z0-9][a-z0-9.-]*)\+(?=[\s()]|$)", re.IGNORECASE)
 
 _VERSION = re.compile(r"-[0-9]+(?:\.[0-9]+)*$")
-_MAX_CHARACTERS = 500
-"""The name of a licence, or an expression, is shorter; a longer text is the licence itself."""
+_MAX_CHARACTERS = 500  # of a name or an expression; a longer text is the licence itself
 
 _CC_URL = re.compile(r"(?:https?://)?(?:www\.)?creativecommons\.org/"
                      r"(?:licenses/([a-z-]+)/([0-9.]+)|publicdomain/(zero|mark)/1\.0).*")
@@ -135,11 +135,6 @@ def family_of(name: str) -> str:
     return base if base.lower() in families() else name
 
 
-def _without_or_later(match: re.Match[str]) -> str:
-    """An identifier without its `+`. Not `GPL-2.0+` and its like, which have names of their own."""
-    return identifiers().get(match[1].lower(), match[0])
-
-
 def _is_reference(symbol: Any) -> bool:
     """Whether a licence is one that SPDX does not list: `LicenseRef-x`, `DocumentRef-y:...`."""
     return str(symbol.key).startswith(("LicenseRef-", "DocumentRef-"))
@@ -175,7 +170,8 @@ def parse(text: str) -> Any | None:
     name = _SPELLINGS.get(lower) or _by_rule(lower) or _by_rule(lower.removesuffix("+")) or lower
     if name.lower() in families():
         return families()[name.lower()]
-    expression = identifiers().get(name.lower()) or _OR_LATER.sub(_without_or_later, plain)
+    expression = identifiers().get(name.lower()) or _OR_LATER.sub(
+        lambda match: identifiers().get(match[1].lower(), match[0]), plain)
     try:
         tree = licensing().parse(expression, strict=True)
     except (ExpressionError, ExpressionParseError):

@@ -17,6 +17,8 @@ import string
 from collections.abc import Callable, Iterable
 from unicodedata import category
 
+from data_beam.base import word_lists
+
 SENTENCE_ENDS = frozenset(
     ".!?。！？．｡﹒﹖﹗‼‽⁇⁈⁉"  # Latin and CJK
     "\u0589\u061d\u061e\u061f\u06d4\u0700\u0701\u0702\u07f9"  # Armenian, Arabic, Syriac, N'Ko
@@ -33,8 +35,7 @@ PUNCTUATION = frozenset(string.punctuation) | SENTENCE_ENDS | frozenset(
     chr(code) for code in [*range(32), *range(127, 160)])
 """A word made only of these counts as punctuation (datatrove's set, without its symbols)."""
 
-_LONG = 200
-"""A longer run without spaces is no word; the rules of affixes would take quadratic time on it."""
+_LONG = 200  # a longer run is no word; the rules of affixes would take quadratic time
 _CACHED = 40  # longer runs are seldom met twice
 _CACHE_ENTRIES = 200_000
 
@@ -80,16 +81,9 @@ _FACE_MARKS = r"""
 '' (-: (: (; (= )-: ): 8) 8-) :( :(( :) :)) :* :-( :-) :') :'( :-/ :/ :0 :1 :3 :> :D :O :P :X :] :o
 :p :x :| :} ;) ;-) </3 <3 =( =) =/ =D =] =| [: [= ]= ^_^
 """
-_ABBREVIATIONS = r"""
-Adm. Ak. Ala. Apr. Ariz. Ark. Aug. Bros. Calif. Co. Colo. Conn. Corp. D.C. Dec. Del. Dr. E.G. E.g.
-Feb. Fla. Ga. Gen. Gov. I.E. I.e. Ia. Id. Ill. Inc. Ind. Jan. Jr. Jul. Jun. Kan. Kans. Ky. La.
-Ltd. Mar. Mass. Md. Messrs. Mich. Minn. Miss. Mo. Mont. Mr. Mrs. Ms. Mt. N.C. N.D. N.H. N.J. N.M.
-N.Y. Neb. Nebr. Nev. Nov. Oct. Okla. Ore. Pa. Ph.D. Prof. Rep. Rev. S.C. Sen. Sep. Sept. St. Tenn.
-Va. Wash. Wis. a.m. co. e.g. i.e. p.m. v.s. vs. C++ and/or w/o o'clock ma'am 'em 'll 're 'd 's
-'S ’s ’S 'cause 0.0 \n \t
-"""
+_ABBREVIATIONS = word_lists.read("data_beam.filters", "abbreviations.txt")["with punctuation"]
 _WHOLE = frozenset(_FACE_MARKS.split()).union(
-    _ABBREVIATIONS.split(), (f"{letter}." for letter in string.ascii_lowercase))
+    _ABBREVIATIONS, (f"{letter}." for letter in string.ascii_lowercase))
 """Runs that are one word although they hold punctuation."""
 
 

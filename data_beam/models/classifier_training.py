@@ -28,8 +28,7 @@ from data_beam.readers import streams
 from maxlm.config.schema import ConfigError, suggestion
 
 _MAX_ITERATIONS = 500
-_RELATIVE_TOLERANCE = 1e-6
-"""Norm of the gradient at which training stops, relative to the norm at the start."""
+_RELATIVE_TOLERANCE = 1e-6  # of the gradient's norm to that at the start, where training stops
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,8 +27,7 @@ PIECES = "tokenizer.model"
 KENLM = "model.binary"
 ARPA = "model.arpa"
 REPORT = "report.json"
-FILES = (ARRAYS, PIECES, KENLM, ARPA, REPORT)
-"""The files that a model may have in addition to its description."""
+FILES = (ARRAYS, PIECES, KENLM, ARPA, REPORT)  # beside the description
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{32}")
 _SHAPE = {"kind": str, "inputs": dict, "files": {str: str}}
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from data_beam.models.backoff_model import BOS, EOS, UNK, NgramModel, begins_of
 
-FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
-"""Discounts of `lmplz --discount_fallback`, used if the closed form gives no valid discounts."""
+FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)  # of `lmplz --discount_fallback`, without a valid closed form
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,8 +19,7 @@ _INTERNATIONAL = re.compile(
 
 # Every two-letter label counts as a country code. Of the longer ones only those in wide use are
 # listed, so that file names and attributes (`a@x.png`, `x@self.weight`) do not count as addresses.
-_TOP_LEVEL = frozenset(
-    word_lists.read("data_beam.privacy", "top_level_domains.txt")["in wide use"])
+_TOP_LEVEL = frozenset(word_lists.read("data_beam.privacy", "top_level_domains.txt")["in wide use"])
 _COMMON = frozenset(("com", "org", "net", "edu", "gov", "cn"))
 
 # Replacements for the @ that hide an address from programs.
@@ -31,8 +30,7 @@ _SPELLED = re.compile(
 _DOT = re.compile(r" ?[\[({<]? ?(?:dot|DOT|Dot) ?[\])}>]? ?")
 _WORD_DOT = re.compile(r" (?:at|AT) ([A-Za-z0-9\-]{1,63}(?: (?:dot|DOT) [A-Za-z0-9\-]{1,63}){1,5})")
 
-_VERSION_CONTROL_ACCOUNTS = frozenset(("git", "svn", "hg"))
-"""Not people: `git@github.com:a/b.git` is the location of a repository."""
+_VERSION_CONTROL_ACCOUNTS = frozenset(("git", "svn", "hg"))  # `git@github.com:a/b.git` is no person
 
 
 def _local_start(text: str, end: int) -> int | None:

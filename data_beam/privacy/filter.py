@@ -20,8 +20,7 @@ from maxlm.config.schema import ConfigError
 PLACEHOLDERS = {
     "resident_id": "[ID]", "card": "[CARD]", "email": "[EMAIL]", "ip": "[IP]", "phone": "[PHONE]",
     "ssn": "[ID]", "passport": "[PASSPORT]", "plate": "[PLATE]", "name": "[NAME]",
-}
-"""Kinds in the order of priority among equally long spans: kinds with a check digit come first."""
+}  # in order of priority among equally long spans: check digits come first
 _PRIORITY = {kind: rank for rank, kind in enumerate(PLACEHOLDERS)}
 
 _PROBE = "Ada Lovelace wrote to 张伟 in London."

@@ -18,8 +18,7 @@ _MANIFEST = {
                       "splits": {str: int}}},
 }
 _AGAIN = "remove the corpus and make it again with python -m data_beam.prepare"
-DAMAGED = (pyarrow.ArrowException, OSError, UnicodeDecodeError)
-"""What pyarrow raises for a damaged Parquet file, and file systems for one that is closed."""
+DAMAGED = (pyarrow.ArrowException, OSError, UnicodeDecodeError)  # also of closed files
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,7 @@ SUFFIXES = {
     "html": "html", "htm": "html", "xhtml": "html", "md": "markdown", "txt": "text",
     "pdf": "pdf", "epub": "epub", "jsonl": "jsonl", "parquet": "parquet",
     "warc": "warc", "wet": "warc",
-}
-"""Suffix of a file name -> format of the file."""
+}  # suffix of a file name -> format of the file
 _WITH_LICENCE = ("jsonl", "parquet")
 _COMPRESSIONS = ("", ".gz", ".bz2", ".zst")  # compression itself is recognised by content
 

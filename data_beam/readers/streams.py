@@ -26,8 +26,7 @@ from data_beam.base.records import ReasonedError
 
 READ_BYTES = 1 << 20
 HELD_BYTES = 1 << 24  # decompressed bytes of a unit that wait in memory for its checksum
-ZSTD_READ_BYTES = 1 << 11
-"""zstd's decompressor has no output bound: 2 KiB of input can make about 64 MiB."""
+ZSTD_READ_BYTES = 1 << 11  # zstd has no output bound: 2 KiB of input can make about 64 MiB
 _PIECE_BYTES = 1 << 14
 _MAX_REREAD_BYTES = 1 << 26
 

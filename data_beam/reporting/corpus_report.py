@@ -33,8 +33,7 @@ from maxlm.data.tokenizer import Tokenizer
 
 HTML, JSON = "report.html", "report.json"
 TOPIC_CHARACTERS = 4000  # how much of the text of a document topics are made from
-BY_LANGUAGE = "perplexity"
-"""The score whose scale differs by language, because each language has its own model."""
+BY_LANGUAGE = "perplexity"  # its scale differs by language, as each has its own model
 _COLUMNS = ["id", "text", *KEYS, "path", "record", "url", "language_score", "transforms", "scores"]
 
 

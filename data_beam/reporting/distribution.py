@@ -15,8 +15,7 @@ _DIGITS = 9
 _SHOWN_BINS = 32
 _LARGEST = 1e100  # squares of larger numbers may be infinite; no real measure is larger
 _LEAST = -1074  # exponent of the smallest positive float64
-_SKEW = 6.0
-"""Shown on a logarithmic axis when the 99th percentile is more than this times the median."""
+_SKEW = 6.0  # axis is logarithmic if the 99th percentile is more than this times the median
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 

@@ -14,8 +14,7 @@ from data_beam.reporting.topics import Topic
 
 FORMAT = "maxlm corpus report 2"
 PERPLEXITY, QUALITY, TOXICITY, PII = "perplexity", "quality", "toxicity", "pii/"  # names of scores
-_FLAG = "augmented"
-"""A score that is 1 wherever it is present: it is counted, not shown as a distribution."""
+_FLAG = "augmented"  # 1 wherever it is present: counted, not shown as a distribution
 TOXIC = (0.25, 0.5, 0.75)  # lower limits of the shares of toxic documents
 MIXTURE_ROWS = 200
 # A value and its limit in the detail of a filter: `0.31, limit 0.3`, `39 characters, fewer than

@@ -18,8 +18,7 @@ DROPPED_SAMPLES = 3  # dropped documents (or dead letters) shown of each stage a
 CLUSTERS = 10  # largest clusters of near copies shown
 MEMBERS = 12  # documents listed of a cluster
 SHOWN_CHARACTERS = 1200  # shown of the text of a sample
-LENGTH, LANGUAGE_SCORE = "characters", "language_score"
-"""Names of distributions beside those of the rules' scores."""
+LENGTH, LANGUAGE_SCORE = "characters", "language_score"  # distributions beside scores
 
 Key = tuple[str, ...]
 KEYS = ("source", "domain", "licence", "language", "split")

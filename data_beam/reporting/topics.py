@@ -39,11 +39,9 @@ UNSPACED = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz"})
 _CHINESE = frozenset({"zh", "wuu", "yue"})
 _SAMPLE = 500
 _LANGUAGES = 3
-_SAMPLED_LANGUAGES = 8
-"""Texts are sampled of so many languages; some may be programming languages, which have none."""
+_SAMPLED_LANGUAGES = 8  # some may be programming languages, which have no topics
 _DOCUMENTS_PER_TOPIC = 10
-_MAX_SHARE = 0.9
-"""Words of a larger share of documents are ignored; idf makes other frequent words light."""
+_MAX_SHARE = 0.9  # of documents, for a word; idf makes other frequent words light
 _MIN_DOCUMENT_FREQUENCY = 3
 _VOCABULARY = 3000
 _ITERATIONS = 400

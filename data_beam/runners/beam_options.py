@@ -20,8 +20,7 @@ from apache_beam.runners.runner import PipelineState, create_runner
 from data_beam.runners.worker_processes import LocalRunner, start_fork_server
 from maxlm.config import ConfigError, Parser
 
-DEFAULT_RUNNER = "FnApiRunner"
-"""Beam's own default, DirectRunner, first tries to download the Prism runner."""
+DEFAULT_RUNNER = "FnApiRunner"  # Beam's own, DirectRunner, first tries to download the Prism runner
 
 HELP = """Beam options (any may follow):
   --runner=FnApiRunner                     on this machine (the default)

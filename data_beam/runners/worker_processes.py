@@ -34,10 +34,8 @@ from maxlm.config.schema import ConfigError
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _PACKAGES = ("data_beam", "maxlm")
-_IN_SERVER = "MAXLM_FORK_SERVER_STARTS"
-"""Environment variable that only the fork server sees while it imports this module."""
-_URN = "maxlm:env:forked_process:v1"
-"""Names the environment of pipelines whose workers are forked; it has no payload."""
+_IN_SERVER = "MAXLM_FORK_SERVER_STARTS"  # only the fork server sees it, at this import
+_URN = "maxlm:env:forked_process:v1"  # of the environment of forked workers; without payload
 _GRACE_SECONDS = 3  # how long a worker has to exit when its pipeline is done
 
 
@@ -112,8 +110,7 @@ class LocalRunner(FnApiRunner):
 class _Handler(GrpcWorkerHandler):
     """The local runner's side of one worker process."""
 
-    started: ClassVar[list["_Handler"]] = []
-    """All handlers of the running pipeline; a process runs one pipeline at a time."""
+    started: ClassVar[list["_Handler"]] = []  # all of the running pipeline, one at a time
 
     def __init__(self, _: None, state: Any, provision_info: Any, grpc_server: Any):
         super().__init__(state, provision_info, grpc_server)

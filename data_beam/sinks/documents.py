@@ -25,13 +25,11 @@ def string_schema(columns: Iterable[str], **types: pa.DataType) -> pa.Schema:
     return pa.schema([(name, types.get(name, pa.string())) for name in columns])
 
 
-SCHEMA = string_schema(corpus.DOCUMENT_COLUMNS, language_score=pa.float32())
-"""Columns of CORPUS/documents."""
+SCHEMA = string_schema(corpus.DOCUMENT_COLUMNS, language_score=pa.float32())  # of CORPUS/documents
 STAGE_SCHEMA = string_schema(
     ("id", "text", "source", "path", "record", "domain", "licence", "url", "language",
      "language_score", "sha256", "bytes_sha256", "transforms", "is_code", "scores", "cluster",
-     "split_key", "offset"), language_score=pa.float64())
-"""Columns of the documents of a stage: a `Document`, and its id."""
+     "split_key", "offset"), language_score=pa.float64())  # a `Document` and its id
 
 ROW_GROUP_ROWS = 1000
 _ROW_GROUP_CHARACTERS = 64 * 2**20

@@ -107,7 +107,7 @@ class ShardAugmenter:
         return None
 
     def _characters(self, origin: Origin, row: dict[str, Any]) -> int:
-        """Characters of an augmented document after the filters; 0 if a filter drops it."""
+        """Of an augmented document after the filters; 0 if a filter drops it."""
         outcome = self._filtered(origin, row)
         return len(outcome["text"]) if isinstance(outcome, dict) else 0
 
@@ -173,11 +173,6 @@ def _adds(row: dict[str, Any], original: Document) -> bool:
 
 
 _id = operator.itemgetter("id")
-
-
-def is_augmented(row: dict[str, Any]) -> bool:
-    """Whether a row of the corpus is an augmented document."""
-    return any(transform.startswith("augment:") for transform in row["transforms"])
 
 
 class _Sizes(beam.DoFn):

@@ -38,12 +38,9 @@ from data_beam.dedup.texts import UNITS, Texts, read_decisions, shard_offsets, w
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks.shards import rewrite
 
-_SMALL = 200_000
-"""Up to so many documents all steps are one pipeline: its start-up counts more than memory."""
+_SMALL = 200_000  # up to so many documents all steps are one pipeline, to save its start-up
 
-Step = Callable[[Any], Any]
-"""From a PCollection of one element, which arrives when the step may start, to a PCollection of
-its last outputs."""
+Step = Callable[[Any], Any]  # from one element, when the step may start, to its last outputs
 
 
 class _Then(beam.PTransform):

@@ -50,12 +50,6 @@ def write_listing(path: str, listing: list[File]) -> None:
             handle.write((json.dumps(dataclasses.astuple(file)) + "\n").encode("utf-8"))
 
 
-def _read_listing(path: str) -> Iterator[str]:
-    """Its lines. They are ASCII: Beam cannot encode file names that are not valid UTF-8."""
-    for line in files.read_bytes(path).splitlines():
-        yield line.decode("ascii")
-
-
 class ReadAndProcess(beam.DoFn):
     """A line of the listing -> the file's documents, with the outputs `dropped`, `dead_letters` and
     `read` beside. Each worker keeps a small file with its counts in the local folder `progress`, if
@@ -162,9 +156,11 @@ def _build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None
     # Every shard is written, an empty one too: the set of files depends on the recipe alone.
     numbers = (root | "Shard numbers" >> beam.Create(range(shards), reshuffle=False)
                | "Number as key" >> beam.Map(lambda shard: (shard, None)))
+    # Lines of the listing are ASCII: Beam cannot encode file names that are not valid UTF-8.
     read = (root
             | "Listing path" >> beam.Create([paths.inputs], reshuffle=False)
-            | "Read listing" >> beam.FlatMap(_read_listing)
+            | "Read listing" >> beam.FlatMap(
+                lambda path: files.read_bytes(path).decode("ascii").splitlines())
             | "Spread files" >> beam.Reshuffle()
             | "Read and process" >> beam.ParDo(
                 ReadAndProcess(recipe, paths.progress)).with_outputs(

@@ -26,8 +26,7 @@ RUN: dict[str, Callable[[Context], None]] = {
 SMALL = 2_000
 """Up to so many documents the stages after `filter` run in this process even if worker processes
 were asked for: they end before workers would have started (docs/decisions.md)."""
-_SCRATCH = ("reports", "progress", "parts", "work")
-"""Folders below the temporary one that belong to a single stage."""
+_SCRATCH = ("reports", "progress", "parts", "work")  # temporary, of one stage
 _BLOCK = 2**20
 _THREADS = 8
 

@@ -109,7 +109,7 @@ class FinishShard(beam.DoFn):
         def rows() -> Iterator[dict[str, Any]]:
             for row in self._shard_augmenter.rows(shard, own(), self._admitted):
                 counts.add(row["source"], row["text"], row["language"], row["split"])
-                if augmentation.is_augmented(row):
+                if any(step.startswith("augment:") for step in row["transforms"]):
                     counts.add_made(row["source"])
                 yield row
             for failed in self._shard_augmenter.failed:

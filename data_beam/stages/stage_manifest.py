@@ -37,8 +37,7 @@ SECTIONS = {
     "dedup": ("dedup",),
     "finish": ("split", "augment"),
     "report": (),
-}
-"""The stages in order, and the fields of the recipe that each one follows."""
+}  # stages in order, and the fields of the recipe that each follows
 STAGES = tuple(SECTIONS)
 
 _LIBRARIES = ("resiliparse", "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2",
