@@ -71,9 +71,7 @@ class Document:
     """Measurements of the filters, by name: `perplexity`, `quality`, `pii/email` and so on."""
 
     cluster: str = ""  # id of the representative of its near copies, "" without near copies
-    split_key: str = ""
-    """Hash that decides the split, shared by documents that must not be separated; "" means
-    `sha256`."""
+    split_key: str = ""  # hash shared by documents that must share a split; "" means `sha256`
     offset: int | None = None
     """Of a record of a web archive: the byte of the file at which it begins, or at which the
     compressed member that holds it begins."""

@@ -118,9 +118,7 @@ class LicenceConfig:
                               "licences to keep")
 
 
-ACTIONS = ("placeholder", "drop", "keep")
-"""`placeholder` puts `[EMAIL]` and the like in its place, `drop` leaves the document out, `keep`
-only counts."""
+ACTIONS = ("placeholder", "drop", "keep")  # puts [EMAIL] or the like, leaves out, only counts
 
 
 @dataclasses.dataclass(frozen=True)

@@ -69,8 +69,7 @@ class View:
         return (" " if self.language == "en" else "").join(words)
 
 
-view_of = functools.lru_cache(maxsize=1)(View)
-"""The view of a text. Filters judge the same text one after the other, and so share its words."""
+view_of = functools.lru_cache(maxsize=1)(View)  # for filters that judge one text after the other
 
 
 class TextFilter(Filter):

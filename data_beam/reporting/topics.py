@@ -34,8 +34,7 @@ TOP_WORDS = 10
 WINDOW = 10
 EPSILON = 1e-12
 MIN_DOCUMENTS = 40  # languages with fewer documents get no topics
-UNSPACED = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz"})
-"""Languages without spaces between words that no library here segments."""
+UNSPACED = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz"})  # no library here segments them
 _CHINESE = frozenset({"zh", "wuu", "yue"})
 _SAMPLE = 500
 _LANGUAGES = 3
