@@ -84,6 +84,26 @@ def distinct_buckets(blobs: Iterable[bytes]) -> list[np.ndarray]:
     return sorted(different.values(), key=lambda bucket: bucket.tolist())
 
 
+class UnionFind:
+    """Union-find over nodes (Tarjan 1975, with path halving)."""
+
+    def __init__(self) -> None:
+        self._parent: dict[int, int] = {}
+
+    def find(self, node: int) -> int:
+        """The representative node of the set that contains this node."""
+        parent = self._parent
+        while (above := parent.setdefault(node, node)) != node:
+            parent[node] = parent[above]
+            node = parent[node]
+        return node
+
+    def join(self, first: int, second: int) -> None:
+        """Joins the sets of two nodes."""
+        first, second = self.find(first), self.find(second)
+        self._parent[max(first, second)] = min(first, second)
+
+
 class Verifier:
     """Finds pairs of copies in buckets, by comparing their shingles exactly.
 
@@ -99,11 +119,9 @@ class Verifier:
 
     def __init__(self, threshold: float, containment: float, size: Callable[[int], int],
                  shingles: Callable[[int], np.ndarray]):
-        from scipy.cluster.hierarchy import DisjointSet  # slow, and few workers need it
-
         self._threshold, self._containment = threshold, containment
         self._size, self._shingles = size, shingles
-        self._sets = DisjointSet()
+        self._sets = UnionFind()
         self._different: set[tuple[int, int]] = set()
         self.edges: list[tuple[int, int]] = []
         self.comparisons = 0  # compared pairs
@@ -112,7 +130,6 @@ class Verifier:
         """Compares the nodes of a bucket, ascending."""
         parts: list[list[int]] = []  # the nodes so far, grouped by connected set
         for node in bucket:
-            self._sets.add(node)
             mine = [node]
             others = []
             for part in parts:
@@ -123,12 +140,12 @@ class Verifier:
             parts = [*others, mine]
 
     def _connect(self, node: int, part: list[int]) -> bool:
-        if self._sets.connected(node, part[0]):
+        if self._sets.find(node) == self._sets.find(part[0]):
             return True
         for other in part:
             if self._copies(other, node):
                 self.edges.append((other, node))
-                self._sets.merge(other, node)
+                self._sets.join(other, node)
                 return True
         return False
 
