@@ -121,8 +121,7 @@ _FAMILY = {
     "zh-hant": "zh", "wuu": "zh", "yue": "zh", "iw": "he", "jw": "jv", "nb": "no", "nn": "no",
     "hr": "sh", "sr": "sh", "bs": "sh", "arz": "ar", "azb": "az", "ckb": "ku", "als": "de",
     "fil": "tl", "mo": "ro", "pnb": "pa", "ms": "id",
-}
-"""Codes that only one of the two models has, and the codes under which they are compared."""
+}  # codes that only one of the models has, and those under which they are compared
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
                       + "".join(f"{chr(plane + 0xfffe)}{chr(plane + 0xffff)}"
                                 for plane in range(0x10000, 0x110000, 0x10000)) + "]")

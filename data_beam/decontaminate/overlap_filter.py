@@ -34,8 +34,7 @@ class SetCounts:
     """What is searched for of one evaluation set."""
 
     items: int  # in its files
-    too_short: int
-    """Items not searched for, because each of their texts has too few words or characters."""
+    too_short: int  # items of which no text has enough words or characters
     texts: int  # fields and elements of lists that are searched for
 
 
@@ -75,8 +74,7 @@ class DecontaminateFilter(Filter):
     def __init__(self, config: DecontaminateConfig):
         super().__init__(config)
         self._texts: list[_Text] = []
-        self._short: dict[Owner, list[list[str]]] = {}
-        """Questions that are too short to be searched for, but count beside an answer."""
+        self._short: dict[Owner, list[list[str]]] = {}  # questions that only count beside an answer
         self.counts: dict[str, SetCounts] = {}
         items = {each.name: evaluation_sets.read(each, f"config.decontaminate.sets[{number}]")
                  for number, each in enumerate(config.sets)}

@@ -32,8 +32,7 @@ LINE_ENDS = {"en": tuple(SENTENCE_ENDS), "zh": (*SENTENCE_ENDS, "”", "’", "�
 
 PUNCTUATION = frozenset(string.punctuation) | SENTENCE_ENDS | frozenset(
     "—”：％〈（━【「」，】；“《„’∶´–～«〉》）…►»、‘『』") | frozenset(
-    chr(code) for code in [*range(32), *range(127, 160)])
-"""A word made only of these counts as punctuation (datatrove's set, without its symbols)."""
+    chr(code) for code in [*range(32), *range(127, 160)])  # datatrove's set, without its symbols
 
 _LONG = 200  # a longer run is no word; the rules of affixes would take quadratic time
 _CACHED = 40  # longer runs are seldom met twice
