@@ -20,7 +20,7 @@ from data_beam.clean.repairs import clean_prose
 from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
 from data_beam.decontaminate import matching, overlap_filter
 from data_beam.decontaminate.evaluation_sets import read
-from data_beam.decontaminate.matching import Lengths, NgramIndex, mostly_unspaced, spans, tokens
+from data_beam.decontaminate.matching import NgramIndex, mostly_unspaced, spans, tokens
 from data_beam.decontaminate.overlap_filter import DecontaminateFilter, SetCounts
 from maxlm.config.schema import ConfigError, build
 
@@ -130,7 +130,8 @@ def test_the_kind_of_script(text, expected):
 
 # The index.
 
-def naive(texts: list[list[str]], found: list[str], lengths: Lengths) -> set[tuple[int, int]]:
+def naive(texts: list[list[str]], found: list[str], lengths: DecontaminateConfig
+          ) -> set[tuple[int, int]]:
     """(start, length) of every n-gram of the texts in `found`, by comparing all with all."""
     result = set()
     for text in texts:
@@ -151,7 +152,7 @@ WORDS = st.sampled_from(["a", "b", "c", "茶", "羊"])
 @given(st.lists(st.lists(WORDS, max_size=12), max_size=5), st.lists(WORDS, max_size=40),
        st.integers(2, 5), st.integers(1, 2), st.integers(2, 5), st.integers(1, 2))
 def test_the_index_finds_what_a_naive_search_finds(texts, found, n, fewest, m, fewest_m):
-    lengths = Lengths(n, fewest, m, fewest_m)
+    lengths = DecontaminateConfig((), n, fewest, m, fewest_m)
     got = NgramIndex(texts, lengths).find(found)
     assert {(match.start, match.length) for match in got} == naive(texts, found, lengths)
     for match in got:
@@ -163,18 +164,18 @@ def test_the_index_finds_what_a_naive_search_finds(texts, found, n, fewest, m, f
 def test_equal_hashes_of_windows_are_not_taken_for_equal_words(monkeypatch):
     monkeypatch.setattr(matching, "_window_hashes",
                         lambda hashes, _: iter([(2, np.ones(len(hashes) - 1, np.uint64))]))
-    lengths = Lengths(2, 2, 2, 2)
+    lengths = DecontaminateConfig((), 2, 2, 2, 2)
     assert NgramIndex([["a", "b"]], lengths).find(["c", "d", "e"]) == []
 
 
 def test_a_large_index_has_no_false_positive():
     rng = random.Random(0)
     texts = [[str(rng.randrange(10**6)) for _ in range(60)] for _ in range(2000)]
-    found = NgramIndex(texts, Lengths(13, 8, 20, 13))
+    found = NgramIndex(texts, DecontaminateConfig((), 13, 8, 20, 13))
     assert len(found) == 2000 * 48
     assert found.find([str(rng.randrange(10**6)) for _ in range(20_000)]) == []
     for first in "abcde":  # of one n-gram: many hashes are past its last
-        one = NgramIndex([[first, *"vwxyz"]], Lengths(6, 6, 6, 6))
+        one = NgramIndex([[first, *"vwxyz"]], DecontaminateConfig((), 6, 6, 6, 6))
         assert one.find([str(rng.randrange(10**6)) for _ in range(20_000)]) == []
     assert [m.start for m in found.find(["x", *texts[1234], "y"])] == list(range(1, 49))
 
