@@ -12,6 +12,7 @@ from maxlm.config import Config, ModelConfig, ParallelConfig
 from maxlm.models import transformer
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import make_mesh
+from maxlm.parallel.rules import logical_rules
 from maxlm.training import gradient_check
 from maxlm.training.gradient_check import STEP, GradientCheck, wrong
 from maxlm.training.state import init_state
@@ -31,7 +32,7 @@ def configuration(compute: str = "float32") -> Config:
 def checked(config: Config, parallel: ParallelConfig, steps: range) -> list[dict[str, float]]:
     """Rows of the check at the initial weights, along the directions of these steps."""
     mesh = make_mesh(parallel, jax.devices()[:parallel.data * parallel.fsdp * parallel.tensor])
-    batch = BatchPlacement(mesh, config.data.batch_size).put(packed_batch(config, 0))
+    batch = BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size).put(packed_batch(config, 0))
     params = init_state(config, mesh).params
     check = GradientCheck(config, mesh, params, batch)
     rows = [check.run(params, batch, step) for step in steps]
