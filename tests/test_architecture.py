@@ -17,7 +17,7 @@ LAYERS = {
         {"parallel", "precision", "kernels"},
         {"models", "data"},
         {"training", "telemetry", "interop"},
-        {"evals"},
+        {"evals", "analysis"},
     ],
     "data_beam": [
         {"config"},

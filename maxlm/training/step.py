@@ -108,15 +108,24 @@ def eval_step(config: Config, params: Any, batch: Batch) -> Metrics:
             "source": batch["source"], "bytes": batch["bytes"]}
 
 
-def compile_train_step(
+def lower_train_step(
     config: Config, mesh: jax.sharding.Mesh, state: TrainState, batch: Batch
-) -> jax.stages.Compiled:
-    """The compiled train step; arguments may be abstract (ShapeDtypeStruct with shardings)."""
+) -> jax.stages.Lowered:
+    """The train step before compilation; arguments may be abstract (ShapeDtypeStruct with
+    shardings)."""
     shardings = jax.tree.map(lambda leaf: leaf.sharding, state)
     step = jax.jit(functools.partial(train_step, config), donate_argnums=0,
                    out_shardings=(shardings, None))
     with jax.set_mesh(mesh):
-        return step.lower(state, batch).compile(
+        return step.lower(state, batch)
+
+
+def compile_train_step(
+    config: Config, mesh: jax.sharding.Mesh, state: TrainState, batch: Batch
+) -> jax.stages.Compiled:
+    """The compiled train step; arguments may be abstract."""
+    with jax.set_mesh(mesh):
+        return lower_train_step(config, mesh, state, batch).compile(
             compiler_options=compiler_options(config.precision, mesh))
 
 

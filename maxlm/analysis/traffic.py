@@ -1,0 +1,92 @@
+"""Bytes that a compiled program reads from and writes to the device's main memory (HBM).
+
+An estimate: every instruction outside a fusion reads its operands and writes its results once.
+Slices are counted by what is taken, updates in place by what is written, and arrays that the
+compiler keeps in on-chip memory not at all. Caches are not modelled.
+"""
+
+from collections.abc import Iterable
+
+from maxlm.analysis.hlo import Array, Computation, Instruction, Program, Run
+
+# Instructions that move nothing, or whose parts are counted by themselves.
+FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while", "call",
+        "conditional", "after-all", "partition-id", "replica-id", "opt-barrier",
+        "optimization-barrier", "iota", "add-dependency", "domain"}
+TAKES = {"dynamic-slice", "slice", "gather"}
+
+
+def bytes_moved(program: Program, runs: Iterable[Run]) -> int:
+    """Bytes of one step on one device."""
+    return sum(run.times * _moved(program, run.computation, run.instruction)
+               for run in runs if not run.fused)
+
+
+def _moved(program: Program, computation: Computation, instruction: Instruction) -> int:
+    opcode = instruction.opcode
+    if opcode in FREE or opcode.endswith("-start"):  # a start is counted at its -done
+        return 0
+    operands = computation.operands(instruction)
+    if opcode.endswith("-done"):
+        start = operands[0] if operands else instruction
+        source = computation.operands(start)
+        taken = instruction.arrays if opcode == "slice-done" else (
+            a for operand in source for a in operand.arrays)
+        inside = bool(source) and source[0].arrays[:1] != () and source[0].arrays[0].memory == 0
+        return (_main(instruction.arrays)
+                + (sum(a.bytes for a in taken) if inside else 0))
+    if opcode == "fusion" and instruction.called:
+        return _fusion(program.computations[instruction.called[0]], instruction, operands)
+    if opcode in TAKES:
+        return 2 * _main(instruction.arrays)
+    if opcode == "dynamic-update-slice":
+        return 2 * _main(operands[1].arrays)
+    return _main(instruction.arrays) + sum(_main(operand.arrays) for operand in operands)
+
+
+def _main(arrays: Iterable[Array]) -> int:
+    return sum(array.bytes for array in arrays if array.memory == 0)
+
+
+def _fusion(body: Computation, fusion: Instruction, operands: list[Instruction]) -> int:
+    users: dict[str, list[Instruction]] = {}
+    for instruction in body.instructions.values():
+        for name in instruction.operands:
+            users.setdefault(name, []).append(instruction)
+    total = 0
+    for instruction in body.instructions.values():
+        if instruction.opcode != "parameter":
+            continue
+        number = int(instruction.operands[0])
+        if number >= len(operands) or not operands[number].arrays:
+            continue
+        if operands[number].arrays[0].memory == 0:
+            total += min(_read(body, instruction, users), _main(operands[number].arrays))
+    roots = body.operands(body.root) if body.root.opcode == "tuple" else [body.root]
+    for root, array in zip(roots, fusion.arrays, strict=False):
+        root = _through_bitcasts(body, root)
+        if array.memory == 0:
+            total += (body.operand(root, 1).arrays[0].bytes
+                      if root.opcode == "dynamic-update-slice" else array.bytes)
+    return total
+
+
+def _through_bitcasts(body: Computation, instruction: Instruction) -> Instruction:
+    while instruction.opcode in ("bitcast", "copy", "convert") and instruction.operands:
+        instruction = body.operand(instruction, 0)
+    return instruction
+
+
+def _read(body: Computation, value: Instruction, users: dict[str, list[Instruction]]) -> int:
+    """Bytes of a fusion's parameter that the fusion reads."""
+    total = 0
+    for user in users.get(value.name, []):
+        if user.opcode in TAKES and user.operands[0] == value.name:
+            total += sum(a.bytes for a in user.arrays)
+        elif user.opcode == "dynamic-update-slice" and user.operands[0] == value.name:
+            total += 0  # updated in place
+        elif user.opcode == "bitcast":
+            total += _read(body, user, users)
+        else:
+            return sum(a.bytes for a in value.arrays)
+    return total
