@@ -2,9 +2,9 @@
 
     python -m maxlm.compile --config=configs/7b.py --topology=v5p:4x4x4
 
-The chip's own compiler compiles the step that `python -m maxlm.train` would run there. The page says
-whether it fits, what takes the memory, what is computed, moved and sent, and how long a step takes
-at least. Exit status: 0 when the step fits, 3 when it does not.
+The chip's own compiler compiles the step that `python -m maxlm.train` would run there. The page
+says whether it fits, what takes the memory, what is computed, moved and sent, and how long a step
+takes at least. Exit status: 0 when the step fits, 3 when it does not.
 """
 
 if __name__ == "__main__":  # before jax is imported: a real accelerator is not needed

@@ -11,6 +11,7 @@ compiler are those that the CUDA driver reports, as in the target configurations
 import dataclasses
 import os
 from collections.abc import Mapping
+from typing import Any
 
 T, G, GIB = 1e12, 1e9, 2**30
 
@@ -129,20 +130,19 @@ device_description_str: "{self.name}"
 
 
 def _gpu(name: str, peak: dict[str, float], device_memory: int, bandwidth: float, nvlink: float,
-         network: float, source: str, **compiler: object) -> Gpu:
+         network: float, source: str, **compiler: Any) -> Gpu:
     return Gpu(name, "gpu", {dtype: rate * T for dtype, rate in peak.items()},
                int(device_memory * GPU_MEMORY_FRACTION), bandwidth, nvlink * G / 2,
-               network * G / 8, source, device_memory=device_memory,
-               **compiler)  # pyright: ignore[reportArgumentType]
+               network * G / 8, source, device_memory=device_memory, **compiler)
 
 
 _AMPERE = {"bf16": 312, "tf32": 156, "f32": 19.5, "s8": 624}
 _HOPPER = {"bf16": 989.4, "f8": 1978.9, "tf32": 494.7, "f32": 66.9, "s8": 1978.9}
-_BLACKWELL = {"bf16": 2250, "f8": 4500, "tf32": 1125, "f32": 75, "s8": 4500}
-_A100_COMPILER = dict(capability=(8, 0), cores=108, fpus=64, clock=1.41, l2_cache=41943040,
-                      shared_memory=167936)
-_H100_COMPILER = dict(capability=(9, 0), cores=132, clock=1.98, l2_cache=52428800,
-                      shared_memory=233472)
+_BLACKWELL = {"bf16": 2250.0, "f8": 4500.0, "tf32": 1125.0, "f32": 75.0, "s8": 4500.0}
+_A100_COMPILER = {"capability": (8, 0), "cores": 108, "fpus": 64, "clock": 1.41,
+                  "l2_cache": 41943040, "shared_memory": 167936}
+_H100_COMPILER = {"capability": (9, 0), "cores": 132, "clock": 1.98, "l2_cache": 52428800,
+                  "shared_memory": 233472}
 
 GPUS = {chip.name: chip for chip in (
     _gpu("a100-40gb", _AMPERE, 42331013120, 1.5552e12, 600, 200,

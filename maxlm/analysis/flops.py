@@ -22,7 +22,7 @@ def by_precision(runs: Iterable[Run]) -> tuple[dict[str, float], list[str]]:
       precision `highest`; and the targets of custom calls that may multiply matrices but do not
       state their cost.
     """
-    total: dict[str, float] = collections.Counter()
+    total: dict[str, float] = collections.defaultdict(float)
     unknown = set()
     for run in runs:
         instruction = run.instruction
@@ -70,19 +70,15 @@ def convolution_flops(computation: Computation, convolution: Instruction) -> int
         sides = {name: values[int(spatial)] for name, values in window.items()}
         places *= _pairs(left.dims[in_labels.index(spatial)], out.dims[out_labels.index(spatial)],
                          **sides)
-    return (2 * places * left.dims[in_labels.index("b")] * _group_size(convolution)
+    groups = (convolution.numbers("batch_group_count") or (1,))[0]
+    return (2 * places * (left.dims[in_labels.index("b")] // groups)
             * right.dims[kernel_labels.index("i")] * right.dims[kernel_labels.index("o")])
-
-
-def _group_size(convolution: Instruction) -> float:
-    groups = convolution.numbers("batch_group_count")
-    return 1 / groups[0] if groups else 1
 
 
 def _window(attributes: str) -> dict[str, list]:
     """size, stride, pad, lhs_dilate, rhs_dilate of each spatial dimension."""
-    text = (re.search(r"window=\{([^}]*)\}", attributes) or [None, ""])[1]
-    given = dict(word.split("=") for word in text.split())
+    found = re.search(r"window=\{([^}]*)\}", attributes)
+    given = dict(word.split("=") for word in (found[1] if found else "").split())
     size = [int(n) for n in given.get("size", "").split("x") if n]
 
     def numbers(name: str, default: int) -> list[int]:
@@ -117,9 +113,9 @@ def kernel_name(call: Instruction) -> str:
 
 
 # Custom calls that multiply no matrices.
-PLAIN = re.compile(r"Sharding|SPMD|AllocateBuffer|AssumeGather|AsyncCollective|TopK|cub|"
-                   r"annotate|Annotate|MoveTo|PinTo|Pin|LayoutConstraint|X64|topk|Sort|Slice|Concat"
-                   r"|InspectSharding|ResizeToStatic|Eigh|Qr|Lu|Host|barrier|Barrier")
+PLAIN = re.compile(r"Sharding|SPMD|AllocateBuffer|AssumeGather|AsyncCollective|TopK|RadixSort|"
+                   r"annotate_device|MoveTo|Pin|LayoutConstraint|X64|topk|SliceToDynamic|"
+                   r"PadToStatic|ConcatBitcast|[Bb]arrier")
 
 
 def kernel_flops(computation: Computation, call: Instruction) -> float | None:

@@ -9,9 +9,9 @@ from maxlm.analysis.collectives import totals
 from maxlm.analysis.step import CompiledStep
 from maxlm.models.counts import param_count
 
-MFU_CONVENTION = ("model FLOPs / (predicted seconds x peak FLOP/s of the compute dtype); model FLOPs "
-                  "are 6 per matmul parameter and token, plus attention of which causality needs "
-                  "half; recomputation does not count")
+MFU_CONVENTION = ("model FLOPs / (predicted seconds x peak FLOP/s of the compute dtype); model "
+                  "FLOPs are 6 per matmul parameter and token, plus attention of which causality "
+                  "needs half; recomputation does not count")
 
 
 def figures(step: CompiledStep) -> dict[str, Any]:
@@ -144,7 +144,8 @@ def _verdict(step: CompiledStep) -> str:
 def short(path: str) -> str:
     """A path of JAX operations without what every path has in common."""
     path = re.sub(r"\(rematted_computation[^()]*\)", "rematted_computation", path)
-    return re.sub(r"jit\(train_step\)/|/?(while/body|eval_jaxpr|checkpoint|vmap\(\))(?=/)", "", path)
+    path = path.removeprefix("jit(train_step)/")
+    return re.sub(r"(?<![^/])(while/body|eval_jaxpr|checkpoint|vmap\(\))/", "", path)
 
 
 def _rows(rows: list[tuple[str, ...]]) -> list[str]:

@@ -122,7 +122,9 @@ def compile_step(config: Config, target: Target) -> CompiledStep:
                 raise
             program, memory = None, refused_memory(str(error), state, target, dump)
         else:
-            parsed = hlo.parse(compiled.as_text())
+            text = compiled.as_text()
+            assert text is not None
+            parsed = hlo.parse(text)
             program = measure(parsed, target, mesh)
             memory = measured_memory(compiled, parsed, config, state, batch, target, dump)
     return CompiledStep(config, target, memory, program, model_flops, tokens, seconds)
@@ -161,7 +163,7 @@ def measured_memory(compiled: jax.stages.Compiled, parsed: hlo.Program, config: 
                for shape in (leaf.shape, leaf.shape[1:])}
     found = buffers.buffers_at_peak(dump, argument_bytes(state, batch), parsed, weights)
     peak = stats.peak_memory_in_bytes
-    by_kind = dict.fromkeys(buffers.KINDS, 0)
+    by_kind: dict[str, int] = dict.fromkeys(buffers.KINDS, 0)
     for buffer in found:
         by_kind[buffer.kind] += buffer.bytes
     # Padding of layouts, the program's constants, gaps of the heap at the peak.
@@ -176,11 +178,11 @@ def measured_memory(compiled: jax.stages.Compiled, parsed: hlo.Program, config: 
 def refused_memory(message: str, state: Any, target: Target, dump: Path) -> Memory:
     """What is known of a program that the compiler refused: how much memory it said it needs."""
     arguments = argument_bytes(state, {})
-    sizes = [float(number) * 1024 ** "KMGT".index(unit) * 1024 for number, unit in
+    sizes = [float(number) * 1024 ** ("KMGT".index(unit) + 1) for number, unit in
              re.findall(r"(\d+(?:\.\d+)?)([KMGT])", message)]
     found = [buffers.Buffer(buffers.argument_kind(path), path, size, "")
              for path, size in arguments.items()]
-    by_kind = dict.fromkeys(buffers.KINDS, 0)
+    by_kind: dict[str, int] = dict.fromkeys(buffers.KINDS, 0)
     for buffer in found:
         by_kind[buffer.kind] += buffer.bytes
     peak = int(max(sizes, default=0))

@@ -75,7 +75,8 @@ def _gpus(name: str, chip: Gpu, box: int, hosts: int) -> Target:
                    "jax-cuda12-pjrt")
     version = _version(package, name)
     devices = _devices(name, platform="cuda", topology_name="",
-                       target_config=chip.target_config(), topology=f"{hosts}x1x{box}")  # slices x hosts x GPUs
+                       target_config=chip.target_config(),
+                       topology=f"{hosts}x1x{box}")  # slices x hosts of a slice x GPUs of a host
     return Target(name, chip, devices, f"{package} {version}")
 
 
