@@ -61,9 +61,10 @@ class Chip:
 
 
 def _tpu(name: str, bf16: float, memory_gib: float, bandwidth: float, ici: float, ports: int,
-         network: float, wraps: int, f8: float | None = None, source: str = "") -> Chip:
+         network: float, wraps: int, f8: float | None = None, s8: float | None = None,
+         source: str = "") -> Chip:
     """ici: the published bidirectional GB/s of all ports; network in Gbit/s."""
-    peak = {"bf16": bf16 * T, "f8": (f8 or bf16) * T, "s8": (f8 or bf16) * T}
+    peak = {"bf16": bf16 * T, "f8": (f8 or bf16) * T, "s8": (s8 or bf16) * T}
     return Chip(name, "tpu", peak, int(memory_gib * GIB), bandwidth * G, ici * G / ports / 2,
                 network * G / 8, source, wraps)
 
@@ -72,10 +73,10 @@ TPUS = {chip.name: chip for chip in (
     _tpu("v4", 275 / 2, 15.25, 1228 / 2, 600, 6, 25 / 2, 4,
          source="275 TFLOP/s and 1228 GB/s a chip of two cores; links arXiv:2304.01433 "
          "(6 of 50 GB/s each way); network 25 Gbit/s a chip"),
-    _tpu("v5e", 197, 15.75, 819, 400, 4, 25, 16,
+    _tpu("v5e", 197, 15.75, 819, 400, 4, 25, 16, s8=393,
          source="network: 6.4 Tbit/s a pod of 256"),
-    _tpu("v5p", 459, 95.73, 2765, 1200, 6, 50, 4),
-    _tpu("v6e", 918, 31.24, 1638, 800, 4, 100, 16,
+    _tpu("v5p", 459, 95.73, 2765, 1200, 6, 50, 4, s8=918),
+    _tpu("v6e", 918, 31.24, 1638, 800, 4, 100, 16, s8=1836,
          source="network: 4 x 200 Gbit/s a host of 8"),
     _tpu("tpu7x", 2307 / 2, 94.74, 7380 / 2, 1200, 6, 100 / 2, 4, f8=4614 / 2,
          source="2307 TFLOP/s, 4614 in fp8, 7380 GB/s a chip of two cores"),

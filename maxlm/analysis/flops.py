@@ -11,7 +11,10 @@ import math
 import re
 from collections.abc import Iterable
 
-from maxlm.analysis.hlo import Computation, Instruction, Run
+from maxlm.analysis.hlo import ITEM_BITS, Computation, Instruction, Run
+
+# Operands of matmuls; a kernel has tables of other types before them.
+MATMUL_DTYPES = {name for name in ITEM_BITS if name.startswith(("f", "bf"))}
 
 
 def by_precision(runs: Iterable[Run]) -> tuple[dict[str, float], list[str]]:
@@ -40,8 +43,8 @@ def by_precision(runs: Iterable[Run]) -> tuple[dict[str, float], list[str]]:
 
 
 def _precision(computation: Computation, instruction: Instruction) -> str:
-    dtypes = [operand.arrays[0].dtype for operand in computation.operands(instruction)[:2]
-              if operand.arrays]
+    all_dtypes = [o.arrays[0].dtype for o in computation.operands(instruction) if o.arrays]
+    dtypes = ([d for d in all_dtypes if d in MATMUL_DTYPES] or all_dtypes)[:2]
     name = dtypes[0] if len(set(dtypes)) == 1 else "x".join(dtypes)
     wanted = set((instruction.attribute("operand_precision") or "default").split(","))
     return name if wanted == {"default"} or "f32" not in name else f"{name} {wanted.pop()}"
@@ -109,7 +112,12 @@ def _pairs(length: int, outputs: int, size: int, stride: int, low: int, base: in
 
 
 def kernel_name(call: Instruction) -> str:
-    return (call.attribute("custom_call_target") or call.name).strip('"')
+    """The target of a custom call; for a Pallas kernel, the name of the kernel."""
+    target = (call.attribute("custom_call_target") or call.name).strip('"')
+    if target in ("tpu_custom_call", "__gpu$xla.gpu.triton", "mosaic_gpu_v2"):
+        path = call.op_name.removesuffix("/pallas_call").split("/")
+        return path[-1] if call.op_name.endswith("/pallas_call") else target
+    return target
 
 
 # Custom calls that multiply no matrices.
@@ -121,7 +129,7 @@ PLAIN = re.compile(r"Sharding|SPMD|AllocateBuffer|AssumeGather|AsyncCollective|T
 def kernel_flops(computation: Computation, call: Instruction) -> float | None:
     """FLOPs of a custom call; 0 for one that multiplies no matrices, None if it does not say.
 
-    Pallas kernels on TPU carry the `cost_estimate` of their author. cuDNN attention is counted by
+    A Pallas kernel may carry the `cost_estimate` of its author. Attention of cuDNN is counted by
     its shapes: two matmuls forward and five backward, half of each when the mask is causal.
     """
     target = kernel_name(call)
@@ -130,11 +138,31 @@ def kernel_flops(computation: Computation, call: Instruction) -> float | None:
     stated = re.search(r'"cost_estimate":\{[^{}]*"flops":"?(-?\d+)', call.attributes)
     if stated and int(stated[1]) > 0:
         return float(stated[1])
+    if target.startswith("splash_m"):
+        return _splash_flops(computation, call, target)
     if "fmha" in target:
         return _attention_flops(computation, call, backward="Backward" in target)
     if "matmul" in target or "gemm" in target:
         return _library_matmul_flops(computation, call)
     return None
+
+
+def _splash_flops(computation: Computation, call: Instruction, name: str) -> float | None:
+    """Splash attention: query [..., T, K] and key [..., S, K] follow the tables of mask blocks.
+
+    The program does not say which blocks the mask leaves out. A square table is taken as causal:
+    the blocks on and below the diagonal. In a table that is not square, as that of a window, all.
+    """
+    shapes = [operand.arrays[0] for operand in computation.operands(call) if operand.arrays]
+    tables = [a for a in shapes if a.dtype in ("s8", "s32") and len(a.dims) == 3]
+    floats = [a for a in shapes if a.dtype in ("bf16", "f16", "f32") and len(a.dims) >= 3]
+    if len(floats) < 3 or not tables:
+        return None
+    blocks, others = tables[0].dims[-2:]
+    seen = (blocks + 1) / (2 * blocks) if blocks == others else 1.0
+    fused = r'use_fused_bwd_kernel\": true' in call.attributes
+    matmuls = 2 if "_fwd" in name else 3 if "_dq" in name else 5 if fused else 4
+    return matmuls * 2 * floats[0].size * floats[1].dims[-2] * seen
 
 
 def _library_matmul_flops(computation: Computation, call: Instruction) -> float | None:

@@ -292,17 +292,37 @@ def _instruction(line: str) -> Instruction:
     return Instruction(name, opcode, arrays(shape), operands, rest[closing + 1:], root)
 
 
+def _lines(text: str) -> Iterator[str]:
+    """The lines, those joined over which one instruction extends (metadata of Pallas kernels)."""
+    starts = re.compile(r"\s+(ROOT )?%?[\w.\-]+ = |\}(, execution_thread=.*)?$")
+    inside, held = False, ""
+    for line in text.splitlines():
+        if inside and not starts.match(line):
+            held += line
+            continue
+        if held:
+            yield held
+        held = ""
+        if not inside:
+            inside = line.endswith("{") and "->" in line
+            yield line
+        elif line.startswith("}"):
+            inside = False
+            yield line
+        else:
+            held = line
+
+
 def parse(text: str) -> Program:
     """The program of `compiled.as_text()`."""
     computations: dict[str, Computation] = {}
     entry, current = "", None
-    for line in text.splitlines():
+    for line in _lines(text):
         if current is not None and line.startswith("}"):
             current = None
         elif current is not None:
-            if " = " in line:
-                instruction = _instruction(line)
-                current.instructions[instruction.name] = instruction
+            instruction = _instruction(line)
+            current.instructions[instruction.name] = instruction
         elif line.endswith("{") and "->" in line:
             header = re.match(r"(ENTRY )?%?([\w.\-]+)", line)
             assert header is not None, line

@@ -68,7 +68,7 @@ HloModule m
 
 %step_body (b: bf16[4]) -> bf16[8] {{
   %b = bf16[4]{{0}} parameter(0)
-  ROOT %ag.2 = bf16[8]{{0}} all-gather(%b), channel_id=5, replica_groups=[8,2]<=[16], dimensions={{0}}
+  ROOT %ag.2 = bf16[8]{{0}} all-gather(%b), channel_id=5, replica_groups=[8,2]<=[16]
 }}
 
 %body (p: (s32[], bf16[4])) -> (s32[], bf16[4]) {{
