@@ -4,10 +4,13 @@ import dataclasses
 import math
 from typing import Any
 
+import jax
+
 from maxlm.analysis.chips import TPUS
 from maxlm.analysis.step import CompiledStep
 from maxlm.analysis.targets import Target, find
 from maxlm.config import Config, ConfigError
+from maxlm.models.counts import matmul_param_count
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import batch_shards, make_mesh
 from maxlm.training.memory import needed
@@ -35,9 +38,9 @@ class Change:
 def suggestions(step: CompiledStep, count: int = 3) -> list[dict[str, Any]]:
     """The cheapest changes that bring the estimated peak below the memory of a device.
 
-    The estimate is the lower bound of `maxlm.training.memory` for the changed run, plus what the
-    compiled step holds beyond its own lower bound, in proportion to the tokens of a microbatch and
-    to the share of the weights on a device, with a margin of 10 %.
+    The estimate is the lower bound of `maxlm.training.memory` for the changed run, the gathered
+    weights of a layer with their gradients, and what the compiled step holds beyond these, in
+    proportion to the rows of a microbatch. It must stay below by a margin of 10 %.
 
     Returns:
       change (text), cost (text), peak_bytes (estimated), by increasing cost.
@@ -48,15 +51,11 @@ def suggestions(step: CompiledStep, count: int = 3) -> list[dict[str, Any]]:
             peak = _estimate(step, change)
         except ConfigError:  # does not divide over the mesh
             continue
-        if peak * MARGIN <= find_memory(change.topology):
+        if peak * MARGIN <= step.target.chip.memory:
             found.append({"change": change.text, "cost": change.cost, "peak_bytes": int(peak)})
         if len(found) == count:
             break
     return found
-
-
-def find_memory(topology: str) -> int:
-    return find(topology).chip.memory
 
 
 def _estimate(step: CompiledStep, change: Change) -> float:
@@ -66,8 +65,18 @@ def _estimate(step: CompiledStep, change: Change) -> float:
     BatchPlacement(then, change.config.data.batch_size, change.config.run.accumulation_steps)
     before, after = needed(step.config, now), needed(change.config, then)
     beyond = max(0, step.memory.peak + step.memory.code - before.total)
+    layer = min(beyond, _gathered(step.config, now))
     rows = _rows(change.config, then) / _rows(step.config, now)
-    return after.total + beyond * max(rows, after.state / before.state, 0.1)
+    return after.total + _gathered(change.config, then) + (beyond - layer) * rows
+
+
+def _gathered(config: Config, mesh: Any) -> float:
+    """Bytes of the weights of one block and of the head, whole but for the tensor axis, in the
+    compute dtype, and of their gradients in float32."""
+    head = config.model.vocab_size * config.model.embed_dim
+    block = (matmul_param_count(config.model) - head) / config.model.num_layers
+    size = jax.numpy.dtype(config.precision.compute).itemsize + 4
+    return (block + head) * size / mesh.shape["tensor"]
 
 
 def _rows(config: Config, mesh: Any) -> float:

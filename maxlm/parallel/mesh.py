@@ -30,7 +30,8 @@ def make_mesh(parallel: ParallelConfig, devices: Sequence[Any] | None = None) ->
     if len(devices) == 1:
         grid = np.asarray(devices, dtype=object).reshape(shape)
     else:
-        grid = mesh_utils.create_device_mesh(shape, devices)
+        # An axis of the mesh may be a part of a dimension of the torus: tensor 2 on 4 x 4 chips.
+        grid = mesh_utils.create_device_mesh(shape, devices, allow_split_physical_axes=True)
     return Mesh(grid, MESH_AXES, axis_types=(AxisType.Auto,) * len(MESH_AXES))
 
 
