@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 
-from maxlm.analysis.chips import TPUS
+from maxlm.analysis.chips import GPUS, TPUS
 from maxlm.analysis.step import CompiledStep
 from maxlm.analysis.targets import Target, find
 from maxlm.config import Config, ConfigError
@@ -24,11 +25,10 @@ class Change:
     """A change of the config or the topology.
 
     Attributes:
-      rank: the cheapest first.
+      text: what to write on the command line; empty for none.
       cost: what it costs, for the reader.
     """
 
-    rank: float
     text: str
     cost: str
     config: Config
@@ -38,36 +38,55 @@ class Change:
 def suggestions(step: CompiledStep, count: int = 3) -> list[dict[str, Any]]:
     """The cheapest changes that bring the estimated peak below the memory of a device.
 
-    The estimate is the lower bound of `maxlm.training.memory` for the changed run, the gathered
-    weights of a layer with their gradients, and what the compiled step holds beyond these, in
-    proportion to the rows of a microbatch. It must stay below by a margin of 10 %.
+    Each change is tried with the present number of microbatches first, then with more. The
+    estimate is the lower bound of `maxlm.training.memory` for the changed run, the gathered weights
+    of a layer with their gradients, and what the compiled step holds beyond these, in proportion to
+    the rows of a microbatch. It must stay below the memory by a margin of 10 %.
 
     Returns:
       change (text), cost (text), peak_bytes (estimated), by increasing cost.
     """
-    found: list[dict[str, Any]] = []
-    for change in sorted(_changes(step), key=lambda change: change.rank):
-        try:
-            peak = _estimate(step, change)
-        except ConfigError:  # does not divide over the mesh
-            continue
-        if peak * MARGIN <= step.target.chip.memory:
-            found.append({"change": change.text, "cost": change.cost, "peak_bytes": int(peak)})
-        if len(found) == count:
+    by_cost: dict[str, list[dict[str, Any]]] = {}
+    for change in _changes(step):
+        fitting = by_cost.setdefault(change.cost, [])
+        if len(fitting) < count and (smaller := _with_microbatches(step, change)):
+            fitting.append(smaller)
+        if sum(map(bool, by_cost.values())) == count:
             break
-    return found
+    # The cheapest of each kind first; then more of the same kinds.
+    found = [fitting[0] for fitting in by_cost.values() if fitting]
+    return (found + [c for fitting in by_cost.values() for c in fitting[1:]])[:count]
 
 
-def _estimate(step: CompiledStep, change: Change) -> float:
-    now = make_mesh(step.config.parallel, step.target.devices)
-    then_target = step.target if change.topology == step.target.name else find(change.topology)
-    then = make_mesh(change.config.parallel, then_target.devices)
-    BatchPlacement(then, change.config.data.batch_size, change.config.run.accumulation_steps)
-    before, after = needed(step.config, now), needed(change.config, then)
+def _with_microbatches(step: CompiledStep, change: Change) -> dict[str, Any] | None:
+    """The change with the fewest microbatches that fit, if any do."""
+    try:
+        target = step.target if change.topology == step.target.name else find(change.topology)
+        mesh = make_mesh(change.config.parallel, target.devices)
+        rows = change.config.data.batch_size // batch_shards(mesh)
+        present = change.config.run.accumulation_steps
+        for count in [n for n in range(min(present, rows), rows + 1) if n and rows % n == 0]:
+            config = dataclasses.replace(change.config, run=dataclasses.replace(
+                change.config.run, accumulation_steps=count))
+            BatchPlacement(mesh, config.data.batch_size, count)
+            peak = _estimate(step, config, mesh)
+            text = change.text
+            if count != present:
+                text = f"{text} --config.run.accumulation_steps={count}".strip()
+            if text and peak * MARGIN <= target.chip.memory:
+                return {"change": text, "cost": change.cost, "peak_bytes": int(peak)}
+    except ConfigError:  # the model or the batch does not divide over the mesh
+        pass
+    return None
+
+
+def _estimate(step: CompiledStep, config: Config, mesh: Any) -> float:
+    present = make_mesh(step.config.parallel, step.target.devices)
+    before, after = needed(step.config, present), needed(config, mesh)
     beyond = max(0, step.memory.peak + step.memory.code - before.total)
-    layer = min(beyond, _gathered(step.config, now))
-    rows = _rows(change.config, then) / _rows(step.config, now)
-    return after.total + _gathered(change.config, then) + (beyond - layer) * rows
+    layer = min(beyond, _gathered(step.config, present))
+    rows = _rows(config, mesh) / _rows(step.config, present)
+    return after.total + _gathered(config, mesh) + (beyond - layer) * rows
 
 
 def _gathered(config: Config, mesh: Any) -> float:
@@ -83,69 +102,74 @@ def _rows(config: Config, mesh: Any) -> float:
     return config.data.batch_size / batch_shards(mesh) / config.run.accumulation_steps
 
 
-def _changes(step: CompiledStep) -> list[Change]:
+def _changes(step: CompiledStep) -> Iterator[Change]:
+    """Changes by increasing cost."""
     config, target = step.config, step.target
-    found: list[Change] = []
     mesh = make_mesh(config.parallel, target.devices)
-    rows = int(_rows(config, mesh))
 
-    def add(rank: float, text: str, cost: str, topology: str = target.name,
-            **sections: dict[str, Any]) -> None:
-        changed = dataclasses.replace(config, **{
-            name: dataclasses.replace(getattr(config, name), **fields)
-            for name, fields in sections.items()})
-        found.append(Change(rank, text, cost, changed, topology))
+    def changed(text: str, cost: str, section: str, **fields: Any) -> Change:
+        return Change(text, cost, dataclasses.replace(config, **{
+            section: dataclasses.replace(getattr(config, section), **fields)}), target.name)
 
-    for steps in [s for s in range(2, rows + 1) if rows % s == 0]:
-        total = config.run.accumulation_steps * steps
-        add(math.log2(steps), f"--config.run.accumulation_steps={total}",
-            "the same tokens a step in smaller microbatches; weights are gathered for each",
-            run={"accumulation_steps": total})
+    yield Change("", "the same tokens a step in smaller microbatches; weights are gathered for "
+                 "each", config, target.name)
     if config.model.remat != "full":
-        add(1.5, "--config.model.remat=full", "recomputes each block, up to a third more FLOPs",
-            model={"remat": "full"})
+        yield changed("--config.model.remat=full", "recomputes each block, up to a third more "
+                      "FLOPs", "model", remat="full")
     if mesh.shape["data"] > 1:
-        add(2.5, "--config.parallel.data=1 --config.parallel.fsdp=-1",
-            "weights split over all devices, gathered for each layer",
-            parallel={"data": 1, "fsdp": -1})
+        yield changed("--config.parallel.data=1 --config.parallel.fsdp=-1", "weights are split "
+                      "over all devices, and gathered for each layer", "parallel", data=1, fsdp=-1)
     for tensor in (2, 4, 8):
         if tensor > mesh.shape["tensor"] and len(target.devices) % tensor == 0:
-            add(3 + math.log2(tensor), f"--config.parallel.tensor={tensor}",
-                "activations are exchanged within each layer", parallel={"tensor": tensor})
-    for name, devices in _larger(target):
-        more = devices / len(target.devices)
-        shards = devices // (mesh.shape["tensor"] * mesh.shape["stage"])
-        total = max(1, config.run.accumulation_steps * mesh.shape["fsdp"] * mesh.shape["data"]
-                    // shards)
-        text = f"--topology={name}"
-        if total != config.run.accumulation_steps:
-            text += f" --config.run.accumulation_steps={total}"
-        add(20 + more, text, f"{more:g} times the devices", name,
-            run={"accumulation_steps": total})
-    return found
+            yield changed(f"--config.parallel.tensor={tensor}", "activations are exchanged within "
+                          "each layer", "parallel", tensor=tensor)
+    for name in _other_chips(target):
+        yield Change(f"--topology={name}", "another chip with more memory", config, name)
+    for name in _larger(target):
+        yield Change(f"--topology={name}", "more devices", config, name)
 
 
-def _larger(target: Target) -> list[tuple[str, int]]:
-    """Topologies of the same chip with 2, 4, 8 ... times the devices: name, devices."""
+def _other_chips(target: Target) -> list[str]:
+    """Chips of the same kind with more memory, as many of them."""
+    count = len(target.devices)
+    if target.chip.kind == "gpu":
+        suffix = target.name.replace("×", "x").removeprefix(target.chip.name)
+        return [name + suffix for name, chip in GPUS.items() if chip.memory > 1.2 * target.chip.memory]
     found = []
-    if target.chip.name in TPUS:
-        chip, _, shape = target.name.partition(":")
-        sides = [int(side) for side in shape.split("x")]
-        for _ in range(6):
-            smallest = min(range(len(sides)), key=lambda i: (sides[i], -i))
-            sides[smallest] *= 2
-            if math.prod(sides) <= (256 if len(sides) == 2 else 8192):
-                per_chip = len(target.devices) // math.prod(
-                    int(side) for side in shape.split("x"))
-                found.append((f"{chip}:{'x'.join(map(str, sides))}",
-                              math.prod(sides) * per_chip))
-    else:
-        box = min(8, len(target.devices))
-        for hosts in (1, 2, 4, 8, 16, 32, 64):
-            for size in {box, 8}:
-                if hosts * size > len(target.devices):
-                    found.append((f"{target.chip.name}x{size}" + (f"x{hosts}" if hosts > 1 else ""),
-                                  hosts * size))
+    if target.chip.name in ("v4", "v5e") and _square(count):
+        found.append(f"v6e:{_square(count)}")
+    if target.chip.memory < TPUS["v5p"].memory and _cube(count):
+        found.append(f"v5p:{_cube(count)}")
     return found
 
 
+def _square(count: int) -> str | None:
+    """The shape of a v6e slice of that many chips."""
+    side = 2 ** (count.bit_length() // 2)
+    return f"{count // side}x{side}" if count in (4, 8, 16, 32, 64, 128, 256) else None
+
+
+def _cube(count: int) -> str | None:
+    """The shape of a v5p slice of that many chips, a power of two from 4."""
+    if count < 4 or count & (count - 1):
+        return None
+    sides = [1, 1, 1]
+    while math.prod(sides) < count:
+        sides[min(range(3), key=lambda i: (sides[i], i))] *= 2
+    return "x".join(map(str, sorted(sides)))
+
+
+def _larger(target: Target) -> list[str]:
+    """Topologies of the same chip with more devices."""
+    count = len(target.devices)
+    if target.chip.kind == "gpu":
+        return [f"{target.chip.name}x8" + (f"x{hosts}" if hosts > 1 else "")
+                for hosts in (1, 2, 4, 8, 16, 32, 64, 128) if hosts * 8 > count]
+    chip, _, shape = target.name.partition(":")
+    sides = [int(side) for side in shape.split("x")]
+    found = []
+    limit = 256 if len(sides) == 2 else 8192
+    while 2 * math.prod(sides) <= limit:
+        sides[min(range(len(sides)), key=lambda i: (sides[i], i))] *= 2
+        found.append(f"{chip}:{'x'.join(map(str, sorted(sides)))}")
+    return found
