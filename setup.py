@@ -22,6 +22,16 @@ TEST = [
     "transformers>=5,<6; python_version < '3.12'",
 ]
 
+# Compilers of accelerators, for maxlm.compile on machines without any: libtpu, and XLA for CUDA
+# without the CUDA libraries (in the version of the installed jax). Memory differs by half between
+# versions of libtpu, so it is pinned: the one that jax 0.10.2 names, and one whose programs jax
+# 0.12 can read.
+AOT = [
+    "jax[cuda12-local]>=0.10.2",
+    "libtpu==0.0.42.*; python_version < '3.12'",
+    "libtpu==0.0.52; python_version >= '3.12'",
+]
+
 setup(
     name="maxlm",
     version="0.1.0",
@@ -83,5 +93,5 @@ setup(
         "zstandard>=0.23",
     ],
     # Binary models of KenLM (LGPL; built by a C++ compiler).
-    extras_require={"kenlm": ["kenlm>=0.2"], "test": TEST},
+    extras_require={"aot": AOT, "kenlm": ["kenlm>=0.2"], "test": TEST},
 )

@@ -109,8 +109,8 @@ def first_group(instruction: Instruction, mesh_shape: Mapping[str, int]) -> np.n
     if pairs:
         return np.array([[int(n) for n in re.findall(r"\d+", p)]
                          for p in re.findall(r"\{([^{}]*)\}", pairs[1])])
-    named = re.search(r"replica_groups=@?\w*mesh\[([^\]]*)\](?:,? *device_ids=\([^)]*\))? *"
-                      r"\{([^}]*)\}", text)
+    named = re.search(r"replica_groups=mesh\[([^\]]*)\]"
+                      r"(?:,? *device_ids=\(\[[\d,]*\](?:T\([\d,]*\))?\))? *\{([^}]*)\}", text)
     if named:
         return _named_groups(named[1], named[2], text)
     ranged = re.search(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?", text)
@@ -123,6 +123,8 @@ def first_group(instruction: Instruction, mesh_shape: Mapping[str, int]) -> np.n
     if listed:
         return np.array([[int(n) for n in re.findall(r"\d+", g)]
                          for g in re.findall(r"\{([^{}]*)\}", listed[1])])
+    if "replica_groups=" in text and "replica_groups={}" not in text:
+        raise ValueError(f"unknown notation of replica groups: {text[:200]}")
     return np.arange(np.prod(list(mesh_shape.values()))).reshape(1, -1)  # all devices
 
 

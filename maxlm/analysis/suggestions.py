@@ -134,7 +134,8 @@ def _other_chips(target: Target) -> list[str]:
     count = len(target.devices)
     if target.chip.kind == "gpu":
         suffix = target.name.replace("×", "x").removeprefix(target.chip.name)
-        return [name + suffix for name, chip in GPUS.items() if chip.memory > 1.2 * target.chip.memory]
+        return [name + suffix for name, chip in GPUS.items()
+                if chip.memory > 1.2 * target.chip.memory]
     found = []
     if target.chip.name in ("v4", "v5e") and _square(count):
         found.append(f"v6e:{_square(count)}")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import compile as benchmark
 from maxlm import compile as command
 from maxlm.analysis import buffers
 from maxlm.analysis.chips import TPUS
@@ -198,3 +199,24 @@ def test_what_does_not_fit_exits_with_3_and_says_what_would(tmp_path):
     assert (status, values["fits"]) == (3, False)
     assert "does not fit" in text and "--topology=v5e:" in text
     assert len(values["suggestions"]) == 3
+
+
+def test_the_benchmark_refuses_to_mix_compilers():
+    values = figures(seven_billion(10**10)) | {"compiler": "libtpu 0.0.52"}
+    rows = dict.fromkeys(("7b-v5p-4x4x4", "7b-v5e-4x4"), values)
+    benchmark.require_one_compiler(rows | {"7b-h100": values | {"compiler": "jax-cuda12-pjrt 1"}})
+    text = benchmark.table(rows)
+    assert text == benchmark.table(dict(reversed(rows.items())))  # in a fixed order
+    assert "3,274,423,040" in text and "10,000,000,000" in text and "libtpu 0.0.52" in text
+    with pytest.raises(ConfigError, match=r"7b-v5e-4x4 is of libtpu 0\.0\.50"):
+        benchmark.require_one_compiler(
+            rows | {"7b-v5e-4x4": values | {"compiler": "libtpu 0.0.50"}})
+
+
+def test_the_benchmark_puts_its_table_between_the_marks():
+    page = f"# A\n\n{benchmark.BEGIN}\nold\n{benchmark.END}\nrest\n"
+    once = benchmark.replace_table(page, "new")
+    assert once == f"# A\n\n{benchmark.BEGIN}\nnew\n{benchmark.END}\nrest\n"
+    assert benchmark.replace_table(once, "new") == once
+    with pytest.raises(ConfigError, match="has no lines"):
+        benchmark.replace_table("# A\n", "new")

@@ -30,6 +30,10 @@ ENTRY %main (x: bf16[8,16]) -> bf16[] {{
     ("mesh['data'=2,'stage'=1,'fsdp'=4,'tensor'=2] {'fsdp'}", "fsdp", (0, 2, 4, 6)),
     ("mesh['axis_0'=2,'axis_1'=4,'axis_2'=2] {'axis_1','axis_2'}", "fsdp+tensor",
      tuple(range(8))),
+    # Devices in another order: the first axis of 8 places is the third of the mesh.
+    ("mesh['axis_0'=4,'axis_1'=1,'axis_2'=4], device_ids=([4,4]T(1,0)) {'axis_2'}", "data+fsdp",
+     (0, 4, 8, 12)),
+    ("mesh['axis_0'=2,'axis_1'=8], device_ids=([8,2]T(1,0)) {'axis_0'}", "tensor", (0, 1)),
     ("mesh['axis_0'=16] {'axis_0':(2)4}", "fsdp", (0, 2, 4, 6)),
     ("mesh['axis_0'=16] {'axis_0'}", "data+fsdp+tensor", tuple(range(16))),
     ("{}", "data+fsdp+tensor", tuple(range(16))),
@@ -37,6 +41,11 @@ ENTRY %main (x: bf16[8,16]) -> bf16[] {{
 def test_groups_and_axes(groups, axes, first):
     one = found(f"replica_groups={groups}, dimensions={{0}}")
     assert (one.axes, one.group) == (axes, first)
+
+
+def test_a_notation_that_is_not_known_is_an_error():
+    with pytest.raises(ValueError, match="unknown notation"):
+        found("replica_groups=something[4]")
 
 
 @pytest.mark.parametrize("opcode, expected", [
