@@ -47,6 +47,10 @@ class Collective:
 def collectives(runs: Iterable[Run], mesh_shape: Mapping[str, int]) -> list[Collective]:
     """All collectives of a program, in its order.
 
+    The TPU compiler copies an asynchronous collective into several fusions (its start, its steps
+    beside other work, its end). The copies share a `channel_id` and count once; steps may be inside
+    a loop that start and end are not in, so the least number of runs counts.
+
     Args:
       mesh_shape: name -> size of each mesh axis, in the order of the devices.
     """
@@ -60,7 +64,7 @@ def collectives(runs: Iterable[Run], mesh_shape: Mapping[str, int]) -> list[Coll
     found = []
     for same in copies.values():
         run, kind = same[0]
-        times = _times([run for run, _ in same])
+        times = min(run.times for run, _ in same)
         group = first_group(run.instruction, mesh_shape)
         found.append(Collective(
             kind, axes_of(group, mesh_shape), tuple(int(d) for d in group[0]),
@@ -68,19 +72,6 @@ def collectives(runs: Iterable[Run], mesh_shape: Mapping[str, int]) -> list[Coll
             times, run.fused or run.instruction.opcode.endswith("-start"),
             run.instruction.op_name))
     return found
-
-
-def _times(copies: list[Run]) -> int:
-    """How often a collective runs.
-
-    The TPU compiler copies an asynchronous collective into several fusions (its start, its steps
-    beside other work, its end). The copies share a `channel_id`. Steps may be inside a loop that
-    start and end are not in, so the starts count.
-    """
-    starts = [run.times for run in copies if any(
-        'custom_call_target="AsyncCollectiveStart"' in i.attributes
-        for i in run.computation.instructions.values())]
-    return sum(starts) if starts else min(run.times for run in copies)
 
 
 def bytes_sent(kind: str, computation: Computation, instruction: Instruction, group: int) -> int:

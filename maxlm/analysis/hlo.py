@@ -147,7 +147,8 @@ class Program:
                 assert body is not None
                 yield from self._runs(body.lstrip("%"), times * trips, fused)
             for called in instruction.called:
-                yield from self._runs(called, times, fused or instruction.opcode == "fusion")
+                inside = instruction.opcode in ("fusion", "fusion-start")
+                yield from self._runs(called, times, fused or inside)
 
     def trip_count(self, computation: Computation, loop: Instruction) -> int | None:
         """How often a `while` loop runs; None if its counter is not counted up to a constant.

@@ -7,6 +7,7 @@ compiler keeps in on-chip memory not at all. Caches are not modelled.
 
 from collections.abc import Iterable
 
+from maxlm.analysis.collectives import KINDS
 from maxlm.analysis.hlo import Array, Computation, Instruction, Program, Run
 
 # Instructions that move nothing, or whose parts are counted by themselves.
@@ -28,8 +29,12 @@ def _moved(program: Program, computation: Computation, instruction: Instruction)
         return 0
     operands = computation.operands(instruction)
     if opcode.endswith("-done"):
-        start = operands[0] if operands else instruction
+        start = operands[0]
         source = computation.operands(start)
+        if start.opcode == "fusion-start":
+            return _fusion(program.computations[start.called[0]], instruction, source)
+        if start.called:  # the operation is counted by itself
+            return 0
         taken = instruction.arrays if opcode == "slice-done" else (
             a for operand in source for a in operand.arrays)
         inside = bool(source) and source[0].arrays[:1] != () and source[0].arrays[0].memory == 0
@@ -49,6 +54,9 @@ def _main(arrays: Iterable[Array]) -> int:
 
 
 def _fusion(body: Computation, fusion: Instruction, operands: list[Instruction]) -> int:
+    """Bytes of a fusion. Buffers of a collective that runs beside it pass through: what it sends is
+    read where it starts, and its result written where it ends."""
+    starts = any('"AsyncCollectiveStart"' in i.attributes for i in body.instructions.values())
     users: dict[str, list[Instruction]] = {}
     for instruction in body.instructions.values():
         for name in instruction.operands:
@@ -61,11 +69,14 @@ def _fusion(body: Computation, fusion: Instruction, operands: list[Instruction])
         if number >= len(operands) or not operands[number].arrays:
             continue
         if operands[number].arrays[0].memory == 0:
-            total += min(_read(body, instruction, users), _main(operands[number].arrays))
+            total += min(_read(body, instruction, users, starts),
+                         _main(operands[number].arrays))
     roots = body.operands(body.root) if body.root.opcode == "tuple" else [body.root]
     for root, array in zip(roots, fusion.arrays, strict=False):
         root = _through_bitcasts(body, root)
-        if array.memory == 0:
+        passed = root.opcode == "parameter" or root.opcode in KINDS or (
+            '"AsyncCollectiveStart"' in root.attributes)
+        if array.memory == 0 and not passed:
             total += (body.operand(root, 1).arrays[0].bytes
                       if root.opcode == "dynamic-update-slice" else array.bytes)
     return total
@@ -77,16 +88,24 @@ def _through_bitcasts(body: Computation, instruction: Instruction) -> Instructio
     return instruction
 
 
-def _read(body: Computation, value: Instruction, users: dict[str, list[Instruction]]) -> int:
-    """Bytes of a fusion's parameter that the fusion reads."""
+def _read(body: Computation, value: Instruction, users: dict[str, list[Instruction]],
+          starts: bool) -> int:
+    """Bytes of a fusion's parameter that the fusion reads.
+
+    Args:
+      starts: the fusion starts a collective, so it counts as a reader.
+    """
     total = 0
     for user in users.get(value.name, []):
         if user.opcode in TAKES and user.operands[0] == value.name:
             total += sum(a.bytes for a in user.arrays)
         elif user.opcode == "dynamic-update-slice" and user.operands[0] == value.name:
-            total += 0  # updated in place
+            continue  # updated in place
+        elif user.opcode == "tuple" or '"AsyncCollective' in user.attributes or (
+                user.opcode in KINDS and not starts):
+            continue  # passed through
         elif user.opcode == "bitcast":
-            total += _read(body, user, users)
+            total += _read(body, user, users, starts)
         else:
             return sum(a.bytes for a in value.arrays)
     return total

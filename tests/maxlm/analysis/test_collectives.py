@@ -2,7 +2,7 @@
 
 import pytest
 
-from maxlm.analysis import collectives, hlo
+from maxlm.analysis import collectives, hlo, traffic
 
 MESH = {"data": 2, "stage": 1, "fsdp": 4, "tensor": 2}  # 16 devices
 
@@ -115,6 +115,8 @@ def test_copies_of_an_asynchronous_collective_count_once():
     assert (one.times, one.bytes, one.asynchronous) == (1, 8, True)
     assert collectives.totals([one]) == {
         "tensor": {"all-gather": {"collectives": 1, "runs": 1, "bytes": 8}}}
+    # The operand is read once, where the collective starts; the loop's counter is 12 bytes a turn.
+    assert traffic.bytes_moved(program, program.runs) == 8 + 6 * 12
 
 
 def test_a_plain_collective_in_a_loop_counts_each_time():

@@ -49,6 +49,15 @@ def test_bytes_moved():
         (400 + 4 + 400) + 400 + 400 + (400 + 4 + 400))
 
 
+def test_an_asynchronous_fusion_counts_like_any_other():
+    text = MOVES.replace(
+        "%row.1 = f32[100]{0} fusion(%a, %i), kind=kLoop, calls=%scale",
+        "%begin = ((f32[8,100]{1,0}, s32[]), f32[100]{0}) fusion-start(%a, %i), calls=%scale\n"
+        "  %row.1 = f32[100]{0} fusion-done(%begin)")
+    program, plain = hlo.parse(text), hlo.parse(MOVES)
+    assert traffic.bytes_moved(program, program.runs) == traffic.bytes_moved(plain, plain.runs)
+
+
 ASSIGNMENT = """BufferAssignment:
 allocation 0: size 400, page 0, parameter 0, shape |f32[100]| at ShapeIndex {}:
  value: <1 a @0> (size=400,offset=0): f32[100]{0}
@@ -56,6 +65,7 @@ allocation 1: size 1000, page 0, preallocated-temp:
  value: <2 x @0> (size=400,offset=0): f32[100]{0}
  value: <3 y @0> (size=300,offset=400): f32[75]{0}
  value: <4 z{1} (phi) @0> (size=200,offset=0): f32[10,5]{1,0}
+ value: <7 brief @0> (size=100,offset=200): f32[25]{0}
  value: <5 late @0> (size=600,offset=400): f32[150]{0}
 allocation 2: size 9999, color 1, page 0, preallocated-temp:
  value: <6 on.chip @0> (size=9999,offset=0): f32[2500]{0:S(1)}
@@ -69,6 +79,7 @@ RANGES = """HloLiveRange (max 9):
     y{}:2-4
     z{1}:4-8
     late{}:6-8
+    brief{}:4-6
     on.chip{}:0-9
 """
 NAMED = """
@@ -99,14 +110,16 @@ ENTRY %main (a: f32[100]) -> f32[150] {
 
 
 def test_buffers_at_the_peak(tmp_path):
-    """x and y together take 700 bytes; z and late together 800, although their sizes overlap x."""
+    """x and y together take 700 bytes; z, late and brief 900, as brief still lives when late is
+    written."""
     (tmp_path / "m-buffer-assignment.txt").write_text(ASSIGNMENT)
     (tmp_path / "m-live-range.txt").write_text(RANGES)
     found = buffers.buffers_at_peak(tmp_path, {"state/params/w": 400}, hlo.parse(NAMED), {(5, 10)})
     assert [(b.bytes, b.kind, b.name, b.shape) for b in found] == [
         (600, "activations", "jit(train_step)/jvp()/exp", "f32[150]"),
         (400, "parameters", "state/params/w", ""),
-        (200, "temporaries", "jit(train_step)/while/body/add_any", "f32[10,5]")]
+        (200, "temporaries", "jit(train_step)/while/body/add_any", "f32[10,5]"),
+        (100, "temporaries", "brief", "f32[25]")]
 
 
 @pytest.mark.parametrize("path, kind", [
