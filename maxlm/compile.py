@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from maxlm.analysis import targets
-from maxlm.analysis.report import figures, page
-from maxlm.analysis.step import compile_step
+from maxlm.analysis.compiled_step import compile_step
+from maxlm.analysis.page import figures, page
 from maxlm.analysis.suggestions import suggestions
 from maxlm.config import Config, Parser, local_path, resolve_config, run_command, split_overrides
 

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from maxlm.analysis.chips import GPUS, TPUS
-from maxlm.analysis.step import CompiledStep
+from maxlm.analysis.compiled_step import CompiledStep
 from maxlm.analysis.targets import Target, find
 from maxlm.config import Config, ConfigError
 from maxlm.models.counts import matmul_param_count

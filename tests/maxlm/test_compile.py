@@ -16,9 +16,9 @@ from maxlm import compile as command
 from maxlm.analysis import buffers
 from maxlm.analysis.chips import TPUS
 from maxlm.analysis.collectives import Collective
-from maxlm.analysis.report import figures, page, short
+from maxlm.analysis.compiled_step import CompiledStep, Memory, Program
+from maxlm.analysis.page import figures, page, short
 from maxlm.analysis.roofline import Roofline
-from maxlm.analysis.step import CompiledStep, Memory, Program
 from maxlm.analysis.suggestions import suggestions
 from maxlm.analysis.targets import Target, find
 from maxlm.config import Config, ConfigError, resolve_config

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from maxlm.analysis.collectives import totals
-from maxlm.analysis.step import CompiledStep
+from maxlm.analysis.compiled_step import CompiledStep
 from maxlm.models.counts import param_count
 
 MFU_CONVENTION = ("model FLOPs / (predicted seconds x peak FLOP/s of the compute dtype); model "
