@@ -32,7 +32,8 @@ def configuration(compute: str = "float32") -> Config:
 def checked(config: Config, parallel: ParallelConfig, steps: range) -> list[dict[str, float]]:
     """Rows of the check at the initial weights, along the directions of these steps."""
     mesh = make_mesh(parallel, jax.devices()[:parallel.data * parallel.fsdp * parallel.tensor])
-    batch = BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size).put(packed_batch(config, 0))
+    placement = BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size)
+    batch = placement.put(packed_batch(config, 0))
     params = init_state(config, mesh).params
     check = GradientCheck(config, mesh, params, batch)
     rows = [check.run(params, batch, step) for step in steps]
