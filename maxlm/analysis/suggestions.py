@@ -123,15 +123,17 @@ def _changes(step: CompiledStep) -> Iterator[Change]:
         if tensor > mesh.shape["tensor"] and len(target.devices) % tensor == 0:
             yield changed(f"--config.parallel.tensor={tensor}", "activations are exchanged within "
                           "each layer", "parallel", tensor=tensor)
-    for name in _other_chips(target):
+    for name in _other_chips(target, len(target.devices)):
         yield Change(f"--topology={name}", "another chip with more memory", config, name)
     for name in _larger(target):
         yield Change(f"--topology={name}", "more devices", config, name)
+    for times in (2, 4, 8, 16) if target.chip.kind == "tpu" else ():
+        for name in _other_chips(target, times * len(target.devices)):
+            yield Change(f"--topology={name}", "more devices of another chip", config, name)
 
 
-def _other_chips(target: Target) -> list[str]:
-    """Chips of the same kind with more memory, as many of them."""
-    count = len(target.devices)
+def _other_chips(target: Target, count: int) -> list[str]:
+    """Topologies of that many chips of the same kind with more memory."""
     if target.chip.kind == "gpu":
         suffix = target.name.replace("×", "x").removeprefix(target.chip.name)
         return [name + suffix for name, chip in GPUS.items()
@@ -157,7 +159,7 @@ def _cube(count: int) -> str | None:
     sides = [1, 1, 1]
     while math.prod(sides) < count:
         sides[min(range(3), key=lambda i: (sides[i], i))] *= 2
-    return "x".join(map(str, sorted(sides)))
+    return "x".join(map(str, sorted(sides, key=lambda side: (side == 1, side))))  # 2x2x1, 2x4x4
 
 
 def _larger(target: Target) -> list[str]:

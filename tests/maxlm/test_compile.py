@@ -193,9 +193,10 @@ def test_flops_equal_a_hand_count(tmp_path, layers, width, length):
 @pytest.mark.slow
 @needs_libtpu
 def test_what_does_not_fit_exits_with_3_and_says_what_would(tmp_path):
-    """120 GB of weights and optimizer on four chips of 16 GB."""
-    status, text, values = run(tmp_path, model__num_layers=200, model__embed_dim=2048,
-                               model__num_heads=32, model__num_kv_heads=32, model__mlp_dim=8192)
+    """80 GB of weights and optimizer on four chips of 16 GB."""
+    status, text, values = run(tmp_path, model__num_layers=100, model__embed_dim=2048,
+                               model__num_heads=32, model__num_kv_heads=32, model__mlp_dim=8192,
+                               data__batch_size=128)
     assert (status, values["fits"]) == (3, False)
     assert "does not fit" in text and "--topology=v5e:" in text
     assert len(values["suggestions"]) == 3
