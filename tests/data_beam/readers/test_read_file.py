@@ -164,6 +164,7 @@ def test_any_bytes_have_an_outcome(tmp_path_factory, format, data):
     ({"format": "pdf", "url_field": "u"}, "url_field: format 'pdf' has no fields"),
     ({"format": "warc", "licence_field": "u"}, "licence_field: format 'warc' has no fields"),
     ({"format": "parquet", "query": "SELECT 1"}, "query: must be set for format 'sqlite'"),
+    ({"format": "sqlite"}, "query: must be set"),
     ({"format": "pfd"}, "'pfd' is not one of .* did you mean 'pdf'"),
 ])
 def test_inputs_that_make_no_sense_are_refused(fields, message):
