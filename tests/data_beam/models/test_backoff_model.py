@@ -4,7 +4,6 @@ import gzip
 import itertools
 import json
 import random
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -268,18 +267,3 @@ def test_every_text_has_a_score(texts, text, unit):
         assert [len(line) for line in lines] == [
             len(list(group)) for end, group in itertools.groupby(
                 of_text, lambda id: id in (BOS, EOS)) if not end]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("lmplz"), reason="KenLM's lmplz is not on PATH")
-@pytest.mark.parametrize("order, prune", [(3, [0]), (5, [0, 0, 1]), (4, [0, 1, 2, 3])])
-@pytest.mark.parametrize("text, unit", [("zh", "character"), ("en", "word")])
-def test_every_ngram_matches_lmplz(text, unit, order, prune, tmp_path):
-    made, _ = train(golden_text(text), unit, order, prune)
-    with open(tmp_path / "text", "w", encoding="utf-8") as file:
-        for line in token_names(unit)(golden_text(text)):
-            file.write(" ".join(line) + "\n")
-    subprocess.run(["lmplz", "-o", str(order), "-S", "200M", "--text", tmp_path / "text", "--arpa",
-                    tmp_path / "arpa", "--prune", *map(str, prune)], check=True)
-    with open(tmp_path / "arpa", "rb") as file:
-        same_model(arpa.read(file), made.model)

@@ -229,31 +229,6 @@ def test_tokenizer_pieces_as_unit(corpus, tmp_path):
         PerplexityModel(str(tmp_path / "m"), "field")
 
 
-def test_kenlm_gives_the_same_scores(corpus, models, tmp_path):
-    kenlm = pytest.importorskip("kenlm", reason="kenlm (LGPL, built by a C++ compiler)")
-    train(corpus, tmp_path / "arpa", "--language=en", "--prune=0,0,1", "--arpa")
-    theirs = kenlm.Model(str(tmp_path / "arpa" / "model.arpa"))
-    ours = PerplexityModel(str(models / "en"), "field")
-    for text in english()[200:220]:
-        total = 0.0
-        for line in text.lower().split("\n"):
-            words = [word for word in split_words(line) if word]
-            total += theirs.score(" ".join(words)) if words else 0
-        assert ours.score(text)[0] == pytest.approx(total, rel=1e-5)
-
-
-def split_words(line: str) -> list[str]:
-    """Words by an independent implementation: runs of \\w, and single other characters."""
-    words, word = [], ""
-    for character in line:
-        if character.isalnum() or character == "_":
-            word += character
-            continue
-        words += [word, character.strip()]
-        word = ""
-    return [*words, word]
-
-
 def test_a_kenlm_binary_needs_the_kenlm_module(corpus, tmp_path, monkeypatch):
     file = tmp_path / "zh.bin"
     file.write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0" + b"\0" * 100)

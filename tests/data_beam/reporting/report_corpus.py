@@ -172,30 +172,29 @@ def _manifest(rows: list[dict[str, Any]], dropped: list, dead: list, outputs: li
     sources: dict[str, Any] = {}
     for name, (domain, licence) in SOURCES.items():
         kept = [row for row in rows if row["source"] == name]
-        outcomes: dict[str, dict[str, dict[str, int]]] = {"dropped": {}, "dead_letters": {}}
-        for kind, found in (("dropped", [(o.source, stage, reason)
-                                         for o, stage, reason, *_ in dropped]),
-                            ("dead_letters", [(r["source"], r["stage"], r["reason"])
-                                              for r in dead])):
-            for source, stage, reason in found:
-                if source == name:
-                    counts = outcomes[kind].setdefault(stage, {})
-                    counts[reason] = counts.get(reason, 0) + 1
-        characters: dict[str, dict[str, int]] = {}
-        for origin, stage, reason, _, text in dropped:
-            if origin.source == name and text:
-                of = characters.setdefault(stage, {})
-                of[reason] = of.get(reason, 0) + len(text)
-        lost = sum(count for kind in outcomes.values() for counts in kind.values()
-                   for count in counts.values())
         sources[name] = {
-            "domain": domain, "licence": licence, "files": len(kept) + lost, "input_bytes": 10**6,
-            "read": len(kept) + lost, "kept": len(kept), "augmented": 0, **outcomes,
-            "dropped_characters": characters,
+            "domain": domain, "licence": licence, "input_bytes": 10**6, "read": len(kept),
+            "kept": len(kept), "augmented": 0, "dropped": {}, "dead_letters": {},
+            "dropped_characters": {},
             "characters": sum(len(row["text"]) for row in kept),
             "bytes": sum(len(row["text"].encode()) for row in kept),
             "splits": dict(collections.Counter(row["split"] for row in kept)),
             "languages": dict(collections.Counter(row["language"] for row in kept))}
+
+    def count(kind: str, source: str, stage: str, reason: str, number: int = 1) -> None:
+        counts = sources[source][kind].setdefault(stage, {})
+        counts[reason] = counts.get(reason, 0) + number
+
+    for origin, stage, reason, _, text in dropped:
+        sources[origin.source]["read"] += 1
+        count("dropped", origin.source, stage, reason)
+        if text:
+            count("dropped_characters", origin.source, stage, reason, len(text))
+    for row in dead:
+        sources[row["source"]]["read"] += 1
+        count("dead_letters", row["source"], row["stage"], row["reason"])
+    for entry in sources.values():
+        entry["files"] = entry["read"]
     total: dict[str, int] = {key: sum(entry[key] for entry in sources.values()) for key in (
         "files", "read", "kept", "augmented", "characters", "bytes")}
     total.update(dropped=len(dropped), dead_letters=len(dead))
