@@ -214,9 +214,7 @@ def test_an_edited_function_or_dictionary_reruns_its_stage(inputs, section, fiel
 
 @pytest.mark.parametrize("section, field, value, message", [
     ("licence", "allow", ("MTI",), "config.licence.allow[0]: 'MTI' is no SPDX identifier"),
-    ("privacy", "name_recogniser", "no_such_module:f", "config.privacy.name_recogniser"),
     ("augment", "synonyms", "no_such_file.tsv", "config.augment.synonyms: no_such_file.tsv does"),
-    ("augment", "synonyms", __file__, "must end in .tsv or .json"),
     ("augment", "templates", "broken.json", "is not valid JSON"),
     ("augment", "back_translation", "stage_translator:nothing", "config.augment.back_translation"),
 ])
@@ -267,7 +265,7 @@ def test_augmented_documents_pass_the_filters(inputs, action):
     plain["augment"] |= {"back_translation": "leaking_translator:paraphrase", "synonym_share": 0.4}
     plain["privacy"] |= {"phone": action, "email": action}
     plain["split"] = {"validation": 0.0, "test": 0.0}
-    manifest = run(build(RecipeConfig, plain), inputs / "a")
+    run(build(RecipeConfig, plain), inputs / "a")
     rows, all_dropped = rows_of(inputs / "a/documents"), rows_of(inputs / "a/dropped")
     for forbidden in (QUESTION, "13800138000", "13912345678", "zhang@"):
         assert not any(forbidden in row["text"] for row in rows)
@@ -287,16 +285,6 @@ def test_augmented_documents_pass_the_filters(inputs, action):
         *([("privacy", "personal data")] if action == "drop" else [])}
     assert len(dropped) == (2 if action == "placeholder" else 6)
     assert not {row["id"] for row in dropped} & read
-    for entry in manifest["sources"].values():
-        rejected = sum(count for kind in ("dropped", "dead_letters")
-                   for reasons in entry[kind].values() for count in reasons.values())
-        assert entry["read"] + entry["augmented"] == entry["kept"] + rejected
-    dropped_augmented = sum(
-        count for entry in manifest["sources"].values() for stage in ("decontaminate", "privacy")
-        for count in entry["dropped"].get(stage, {}).values())
-    dropped_augmented -= 2 if action == "placeholder" else 4  # rows 6, 7 of both sources
-    assert dropped_augmented > 6
-    assert manifest["total"]["augmented"] == len(augmented) + dropped_augmented
 
 
 def test_a_filter_that_fails_on_an_augmented_document_gives_a_dead_letter(inputs):

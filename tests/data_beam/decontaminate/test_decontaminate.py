@@ -197,15 +197,6 @@ def test_a_document_with_a_question_is_dropped(tmp_path):
     assert apply(clean) is clean
 
 
-@pytest.mark.parametrize("question, filler", [(QUESTION, FILLER), (CHINESE, CHINESE_FILLER)])
-def test_case_punctuation_width_and_spacing_do_not_matter(tmp_path, question, filler):
-    apply = make(tmp_path, [{"question": question}])
-    full = question.translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
-    for changed in (question.upper(), question.replace(" ", "\n\n"), full,
-                    question.replace("，", " ").replace(",", " -- ")):
-        assert isinstance(apply(document(filler + changed + filler)), Dropped), changed
-
-
 VIETNAMESE = ("Một người nông dân có mười bảy con cừu, tất cả trừ chín con đều bỏ chạy trong đêm; "
               "hỏi sáng hôm sau còn lại bao nhiêu con?")
 KOREAN = "농부에게 양이 열일곱 마리 있는데 밤사이에 아홉 마리를 빼고 모두 달아났다면"
@@ -231,15 +222,6 @@ def test_the_form_of_an_item_and_invisible_characters_do_not_matter(tmp_path, it
     first, last = outcome.text.split("\n\n")
     assert first == "Vấn đề e\u0301\u00ad:"
     assert last.lstrip("\u2060？? ") == "Then o\u0302\u00ad㍿."
-
-
-@pytest.mark.parametrize("question, joint, n", [(QUESTION, " ", 13), (CHINESE, "", 20)])
-def test_one_ngram_is_enough_and_one_token_less_is_not(tmp_path, question, joint, n):
-    apply = make(tmp_path, [{"question": question}])
-    for size in (n, n - 1):
-        part = joint.join(tokens(question)[3:3 + size])
-        outcome = apply(document(f"{FILLER}{part}。{CHINESE_FILLER}"))
-        assert isinstance(outcome, Dropped) == (size == n)
 
 
 @pytest.mark.parametrize("count, unit, finds", [
@@ -308,13 +290,6 @@ def test_many_items_are_named_by_the_first_ones(tmp_path):
     # Of the words that all share only the first item is named.
     assert "sheep item 1, sheep item 2, sheep item 3, sheep item 4, sheep item 5, 4 more items" in (
         outcome.detail)
-
-
-@pytest.mark.parametrize("text", ["", " ", "\n", "word", "茶", "x" * 1_000_000, "茶" * 200_000,
-                                  "\ud800 a", "a " * 200_000])
-def test_every_text_gets_a_decision(tmp_path, text):
-    apply = make(tmp_path, [{"question": QUESTION}, {"question": CHINESE}], action="remove")
-    assert apply._index.find(tokens(text)) == []
 
 
 # What counts as evidence: a question, or an answer that is long or beside its question.

@@ -25,6 +25,13 @@ def at_and_over(name, at, over, rule, language="en", **sections):
     assert reason(rule, over, language, **sections) == name
 
 
+def test_gopher_quality_where_generated_documents_do_not_reach():
+    many = "the with " * 50_000
+    at_and_over("too many words", many, f"{many}the", "gopher_quality")
+    tens = ["the", "with", *numbered(60, 10), "x" * 13, "x" * 20]  # 3 + 4 + 13 + 20 = 40
+    at_and_over("words too long", " ".join(tens), " ".join([*tens, "x" * 11]), "gopher_quality")
+
+
 def test_words_of_chinese_with_letters():
     """147 words of 200 have a letter: exactly 0.735. One more mark, and it is less."""
     marked = "委员会的报告在城市，" * 28 + "委员会的报告在城市发表会议" + "，" * 25

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from data_beam import train_perplexity, train_quality
-from tests.data_beam.mini_corpus import chinese, english
+from tests.data_beam.mini_corpus import topics
 
 PRAISE = """
 Our amazing product will change your life, so click the button below and order it right now.
@@ -83,8 +83,8 @@ def examples(texts: dict[int, list[str]]) -> str:
 def train(folder: Path) -> None:
     """Writes `zh`, `en` (perplexity), `quality` and `safety` below a folder, by the product's own
     commands."""
-    english_texts = clean_texts(english.TOPICS, " ")
-    chinese_texts = clean_texts(chinese.TOPICS, "")
+    english_texts = clean_texts(topics.ENGLISH, " ")
+    chinese_texts = clean_texts(topics.CHINESE, "")
     for language, texts in (("en", english_texts), ("zh", chinese_texts)):
         (folder / f"{language}.txt").write_text("\n\n".join(texts), "utf-8")
         assert train_perplexity.main([

@@ -19,9 +19,9 @@ def found(text: str, **options) -> list[tuple[str, str]]:
 
 def test_luhn_exhaustively():
     """Compared with the definition."""
-    for payload in range(100_000):
-        digits = f"{payload:05d}"
-        doubled = "".join(str(2 * int(d)) if i % 2 == 0 else d for i, d in enumerate(digits))
+    for payload in range(10_000):
+        digits = f"{payload:04d}"
+        doubled = "".join(str(2 * int(d)) if i % 2 == 1 else d for i, d in enumerate(digits))
         check = str(-sum(map(int, doubled)) % 10)
         assert [d for d in "0123456789" if luhn(digits + d)] == [check]
 
@@ -29,7 +29,7 @@ def test_luhn_exhaustively():
 def test_mod11_2_exhaustively():
     """Compared with Horner's scheme of ISO/IEC 7064: P <- 2 (P + digit), total 1 modulo 11."""
     rng = random.Random(1)
-    for _ in range(30_000):
+    for _ in range(10_000):
         digits = "".join(rng.choices("0123456789", k=17))
         remainder = 0
         for digit in digits:

@@ -521,11 +521,6 @@ def test_the_page_says_when_and_how_long(prepared, monkeypatch):
     assert 0 < now["made"].pop("seconds") < 600
     page = (out.parent / "dated/report.html").read_text("utf-8")
     assert started.strftime("%Y-%m-%d %H:%M:%S UTC") in page and ", took " in page
-    # Nothing else differs, and the date decides nothing.
-    reports = {"report.html", "report.json"}
-    for manifest in (now, then):
-        manifest["outputs"] = [e for e in manifest["outputs"] if e["file"] not in reports]
-    assert {**now, "made": None} == {**then, "made": None}
     assert report.main([f"--corpus={out.parent / 'dated'}"]) == 0
     assert (out.parent / "dated/report.html").read_text("utf-8") == page
 

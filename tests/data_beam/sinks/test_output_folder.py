@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -155,6 +156,12 @@ def test_an_empty_folder_made_by_a_failed_run_is_removed(tmp_path):
     assert os.listdir(tmp_path) == ["theirs"]
 
 
+@pytest.fixture(scope="module")
+def made(inputs) -> Path:
+    prepare.main(arguments(inputs, prepare, inputs / "out"))
+    return inputs / "out"
+
+
 @pytest.mark.parametrize("damage, message", [
     (lambda entry, _: entry.unlink(), "is missing"),
     (lambda entry, _: os.truncate(entry, 7), "has 7 bytes instead of"),
@@ -164,9 +171,8 @@ def test_an_empty_folder_made_by_a_failed_run_is_removed(tmp_path):
         {**json.loads(manifest.read_text()), "outputs": [{"file": 1}]})), "file is no str"),
     (lambda _, manifest: manifest.write_text('{"recipe_sha256": "0"}'), "recipe is missing"),
 ])
-def test_a_corpus_that_lost_a_file_is_incomplete(inputs, tmp_path, damage, message):
-    output = tmp_path / "out"
-    prepare.main(arguments(inputs, prepare, output))
+def test_a_corpus_that_lost_a_file_is_incomplete(inputs, made, tmp_path, damage, message):
+    output = shutil.copytree(made, tmp_path / "out")
     damage(output / "dropped/dropped-00001-of-00002.parquet", output / "manifest.json")
     before = tree(output)
     with pytest.raises(ConfigError, match=message) as caught:
