@@ -64,12 +64,6 @@ def test_each_rule_has_its_switch(switch, comes_back):
     assert all(junk in text for junk in comes_back)
 
 
-def test_without_the_rules_the_text_is_the_extractors_own():
-    text, done = main_text(PAGE, **OFF)
-    assert done == ("extract:html",)
-    assert all(junk in text for junk in ("cheap pills", "coffee", "责任编辑", "ICP"))
-
-
 PROSE = "Results are cut into parts of equal length, each with a number and a way to the next. " * 4
 CHINESE_PROSE = "结果分成长度相等的几个部分，每部分都有编号，读者可以从一个部分走到下一个部分。" * 8
 SECTION_IDS = ("pagination", "social-media", "breadcrumbs", "Sponsored", "ad", "footer", "sidebar",
@@ -240,12 +234,6 @@ def test_prose_with_links_keeps_them_and_its_spaces():
     assert "See the manual, the guide and the list for what" in text
     assert "a  b  c" in text and "A heading" in text
     assert text == main_text(page, **OFF)[0]
-
-
-def test_marks_in_a_page_do_no_harm():
-    page = f"<article><p>\ufdd0odd\ufdd1 {'words ' * 20}</p>{MENU}</article>"
-    text = main_text(page)[0]
-    assert "odd words" in text and "\ufdd0" not in text and "\ufdd1" not in text
 
 
 @pytest.mark.parametrize("line", [

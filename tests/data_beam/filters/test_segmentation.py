@@ -8,12 +8,8 @@ from hypothesis import strategies as st
 
 from data_beam.filters.ngram_counts import WordNgrams, character_hashes, repeated
 from data_beam.filters.segmentation import (
-    LINE_ENDS,
-    PUNCTUATION,
-    SENTENCE_ENDS,
     chinese_words,
     count_sentences,
-    is_punctuation,
     spaced_words,
 )
 from data_beam.filters.text_filter import View, excerpt, view_of
@@ -67,14 +63,6 @@ def test_sentences_are_counted_like_spacys():
         assert count_sentences(spaced_words(text)) == count, text
     assert count_sentences(chinese_words("他说：“你好！”她笑了。真的吗？")) == 3
     assert count_sentences(chinese_words("没有句号")) == 1
-
-
-def test_marks():
-    assert set(".!?。！？｡؟।") <= SENTENCE_ENDS
-    assert set("。！？”」…") <= set(LINE_ENDS["zh"]) and "”" not in LINE_ENDS["en"]
-    assert not any(mark.isalnum() for mark in PUNCTUATION)
-    assert is_punctuation("...") and is_punctuation("，") and not is_punctuation("a.")
-    assert not is_punctuation("→")  # datatrove counts it as a word too
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "ab", "ba", "字", "x" * 50, "\ud800"]), max_size=60)

@@ -25,11 +25,18 @@ def at_and_over(name, at, over, rule, language="en", **sections):
     assert reason(rule, over, language, **sections) == name
 
 
-def test_gopher_quality_where_generated_documents_do_not_reach():
+def test_gopher_where_generated_documents_do_not_reach():
     many = "the with " * 50_000
     at_and_over("too many words", many, f"{many}the", "gopher_quality")
     tens = ["the", "with", *numbered(60, 10), "x" * 13, "x" * 20]  # 3 + 4 + 13 + 20 = 40
     at_and_over("words too long", " ".join(tens), " ".join([*tens, "x" * 11]), "gopher_quality")
+    lines = [*(f"- {word} {word[::-1]} the with here" for word in numbered(9)),
+             "and the last line of it has no bullet"]
+    at_and_over("bullet lines", "\n".join(lines), "\n".join([*lines, *lines[:2]]), "gopher_quality")
+    # Three copies of 11 characters are 33: of 207 under 0.16, of 206 over.
+    words, gram = numbered(28), "ab cd ef gh"
+    text = " ".join([gram, *words[:9], gram, *words[9:18], gram, *words[18:]]).ljust(207, "z")
+    at_and_over("top 4-gram", text, text[:-1], "gopher_repetition")
 
 
 def test_words_of_chinese_with_letters():
@@ -182,16 +189,9 @@ def test_ngram_repetition():
                     en=filters.NgramRepetitionThresholds(max_repeated=limit))
                 assert reason("ngram_repetition", text, ngram_repetition=section) == right
     # In characters, for Chinese.
-    once = "".join(chr(0x4e00 + i) for i in range(24))
-    text = once + "天地玄黄宇宙" * 17
-    exact = share(list(text), 5)
-    assert exact > 0.8 and reason("ngram_repetition", text, "zh") == "repeated n-grams"
-    assert reason("ngram_repetition", once + once, "zh") is not None  # all but four of them
-    assert reason("ngram_repetition", once + "天地玄黄宇宙" * 10, "zh") is None
-    assert share(list(once + "天地玄黄宇宙" * 10), 5) < 0.8
-    assert reason("ngram_repetition", "天地 玄黄\n宇宙" * 100, "zh") == "repeated n-grams"
-    assert reason("ngram_repetition", "the same five words again " * 100) == "repeated n-grams"
-    assert reason("ngram_repetition", "four words are few") is None
+    text = "".join(chr(0x4e00 + i) for i in range(24)) + "天地玄黄宇宙" * 10
+    assert share(list(text), 5) < 0.8 and reason("ngram_repetition", text, "zh") is None
+    assert reason("ngram_repetition", text + "天地玄黄宇宙" * 7, "zh") == "repeated n-grams"
 
 
 def test_entropy():
@@ -204,7 +204,3 @@ def test_entropy():
     assert reason("entropy", "a" * 7, entropy=section) is None  # too short to tell
     result = outcome("entropy", "abc" * 10, entropy=section)
     assert isinstance(result, Dropped) and result.detail == f"{math.log2(3):.4g}, limit 2"
-    assert reason("entropy", "ab" * 1000) == "low entropy"
-    assert reason("entropy", "哈" * 1000, "zh") == "low entropy"
-    sentence = "委员会将于下周发表关于这座城市历史的报告，欢迎各界人士提出意见。"
-    assert reason("entropy", sentence * 9, "zh") is None

@@ -592,22 +592,6 @@ def test_what_a_stopped_run_left_is_removed(prepared):
     assert (out / "_temporary/thesis.tex").exists()
 
 
-def test_a_stage_before_is_not_done_again_when_the_report_is_missing(prepared, capsys):
-    recipe, out = prepared
-    again = out.parent / "again"
-    assert run(recipe, again, stages=("extract", "filter", "dedup", "finish")) is None
-    assert not (again / "report.html").exists() and not (again / "manifest.json").exists()
-    before = {path: path.stat().st_mtime_ns for path in again.rglob("documents*.parquet")}
-    (again / "report.html").write_text("half of i")  # a run that was stopped in the last stage
-    capsys.readouterr()
-    run(recipe, again)
-    assert capsys.readouterr().out.count("done before") == 4
-    assert {path: path.stat().st_mtime_ns for path in before if "stages" not in path.parts} == {
-        path: time for path, time in before.items() if "stages" not in path.parts}
-    for name in ("report.html", "report.json", "manifest.json"):
-        assert (again / name).read_bytes() == (out / name).read_bytes()
-
-
 def test_mistakes_are_one_line(corpus, tmp_path):
     with pytest.raises(ConfigError, match=r"--corpus: .*nothing does not exist"):
         report.main([f"--corpus={tmp_path / 'nothing'}"])

@@ -8,12 +8,9 @@ import importlib.metadata
 import json
 import os
 import re
-import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import apache_beam as beam
@@ -44,7 +41,6 @@ from data_beam.stages import dedup, extract, shard_stages, stage_manifest, start
 from maxlm.config.schema import ConfigError, build
 from maxlm.data import corpus
 from tests.data_beam.file_limits import file_size_limit
-from tests.data_beam.job_service import portable_options
 from tests.data_beam.runs import TWO_PROCESSES, contents, run, run_in_order, text_recipe
 
 TEA = "茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们日常的饮料。" * 2
@@ -220,14 +216,6 @@ def test_small_stages_start_no_processes(made, tmp_path):
     assert contents(tmp_path / "out") == contents(output)
 
 
-def test_the_portable_protocol_gives_the_same_bytes(made, tmp_path):
-    """Beam's own job service, with the workers in a process that it starts."""
-    recipe, output, _ = made
-    with portable_options() as options:
-        run(recipe, tmp_path / "out", *options)
-    assert contents(tmp_path / "out") == contents(output)
-
-
 def test_other_input_or_evaluation_files_on_an_old_output_are_refused(tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.txt").write_text(PROSE)
@@ -390,18 +378,6 @@ def test_what_a_damaged_later_stage_was_made_from_is_checked_too(made, tmp_path,
     assert contents(out) == contents(output)
 
 
-def test_the_check_in_the_documentation_finds_altered_bytes(made, tmp_path):
-    page = (Path(__file__).parents[3] / "docs/corpus.md").read_text("utf-8")
-    [check] = re.findall(r"^python -c .*sha256sum.*$", page, re.MULTILINE)
-    shutil.copytree(made[1], tmp_path / "CORPUS")
-    whole = subprocess.run(["bash", "-c", check], cwd=tmp_path, text=True, capture_output=True)
-    assert (whole.returncode, whole.stdout, whole.stderr) == (0, "", "")
-    damaged = next((tmp_path / "CORPUS/dropped").iterdir())
-    flip(damaged)
-    found = subprocess.run(["bash", "-c", check], cwd=tmp_path, text=True, capture_output=True)
-    assert (found.returncode, found.stdout) == (1, f"dropped/{damaged.name}: FAILED\n")
-
-
 def test_a_dry_run_shows_each_decision_and_writes_nothing(made, tmp_path, capsys):
     recipe, _, _ = made
     start.show(recipe, str(tmp_path / "out"))
@@ -437,29 +413,6 @@ def write_config(tmp_path: Path, raw: Path) -> Path:
 def command(*arguments: str, **options) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "data_beam.prepare", *arguments],
                           capture_output=True, text=True, timeout=200, **options)
-
-
-def test_a_killed_run_leaves_no_complete_corpus_and_can_be_run_again(tmp_path):
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    for i in range(200):
-        (raw / f"{i}.txt").write_text(PROSE.format(i) * 20)
-    config, output = write_config(tmp_path, raw), tmp_path / "out"
-    arguments = (f"--config={config}", f"--output={output}")
-    victim = subprocess.Popen([sys.executable, "-m", "data_beam.prepare", *arguments],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not (output / "_temporary" / "parts").exists():
-        assert victim.poll() is None
-        time.sleep(0.01)
-    victim.send_signal(signal.SIGKILL)
-    victim.wait()
-    assert not (output / "manifest.json").exists()
-    again = command(*arguments)
-    assert again.returncode == 0, again.stderr
-    assert "200" in again.stdout and not (output / "_temporary").exists()
-    fresh = command(arguments[0], f"--output={tmp_path / 'fresh'}")
-    assert fresh.returncode == 0
-    assert contents(output) == contents(tmp_path / "fresh")
 
 
 @pytest.mark.parametrize("options", [(), TWO_PROCESSES], ids=["one process", "two processes"])
