@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from data_beam import train_quality
 from data_beam.base.records import Document, Dropped
 from data_beam.config import KeywordListConfig, RecipeConfig, SafetyConfig
-from data_beam.filters.chain import loaded_files, make_filters
+from data_beam.filters.chain import loaded_files
 from data_beam.models.classifier import TextClassifier
 from data_beam.models.keywords import DEFAULT_EN, DEFAULT_ZH, Keywords, read_list
 from data_beam.models.safety import SafetyFilter
@@ -204,15 +204,6 @@ def test_toxicity_is_the_maximum_of_classifier_and_keywords(model):
 
 def recipe(**fields) -> RecipeConfig:
     return text_recipe(Path("r"), safety=SafetyConfig(**fields))
-
-
-def test_a_recipe_enables_the_filter_and_checks_the_model(model, tmp_path):
-    assert "safety" not in [each.name for each in make_filters(recipe())]
-    assert make_filters(recipe(default_keywords=True))[-1].name == "safety"
-    assert make_filters(recipe(model=str(model)))[-1].name == "safety"
-    for check in (make_filters, loaded_files):
-        with pytest.raises(ConfigError, match=r"config\.safety\.model: .* does not exist"):
-            check(recipe(model=str(tmp_path / "none")))
 
 
 def test_model_and_keyword_files_are_part_of_the_runs_identity(model, tmp_path):

@@ -67,15 +67,6 @@ def write(root: Path, *names: str) -> Path:
     return root
 
 
-def arguments(folder: Path, source: str) -> list[str]:
-    """Those of `prepare`, with a recipe of one source."""
-    (folder / "recipe.py").write_text(
-        "from data_beam.config import *\nfrom data_beam.readers.recipe_inputs import raw_folder\n"
-        "from maxlm.config.schema import to_config_dict\n"
-        f"def get_config():\n    return to_config_dict(RecipeConfig(sources=({source},)))\n")
-    return [f"--config={folder / 'recipe.py'}", f"--output={folder / 'out'}"]
-
-
 def notes(config: RecipeConfig) -> list[str]:
     told: list[str] = []
     list_files(config, told.append)
@@ -198,7 +189,8 @@ def test_files_of_kinds_that_a_recipe_does_not_read_are_counted(tmp_path):
 def test_a_run_and_a_dry_run_tell_of_both(tree, capsys):
     (tree / "again").symlink_to(tree, target_is_directory=True)
     (tree / "x.json").write_text("{}")
-    words = arguments(tree.parent, f"raw_folder({str(tree)!r})")
+    recipe = Path(__file__).parents[3] / "configs/corpus/c4.py"
+    words = [f"--config={recipe}:{tree}", f"--output={tree.parent / 'out'}"]
     for extra in (["--dry_run"], []):
         assert prepare.main([*words, *extra]) == 0
         shown = [line.strip() for line in capsys.readouterr().out.splitlines()]

@@ -16,6 +16,7 @@ from data_beam import prepare, tokenize, train_tokenizer
 from data_beam.base import files
 from data_beam.sinks import output_folder
 from maxlm.config.schema import ConfigError
+from tests.data_beam.runs import write_config
 from tests.document_corpora import document, write_corpus
 from tests.token_corpora import tiny_tokenizer
 
@@ -29,10 +30,7 @@ def inputs(tmp_path_factory) -> Path:
     (root / "raw").mkdir(parents=True)
     for i in range(8):
         (root / f"raw/{i}.txt").write_text(TEXT.format(i) * 3)
-    (root / "recipe.py").write_text(
-        "from data_beam.config import *\nfrom maxlm.config.schema import to_config_dict\n"
-        "def get_config():\n    return to_config_dict(RecipeConfig(shards=2, sources=(SourceConfig("
-        f"'s', 'd', 'CC0-1.0', (InputConfig({str(root / 'raw')!r}, '**', 'text'),)),)))\n")
+    write_config(root, root / "raw")
     write_corpus(root / "corpus", [document(i, f"word{i} and text") for i in range(20)])
     (root / "tokenizer.model").write_bytes(tiny_tokenizer())
     return root

@@ -41,7 +41,14 @@ from data_beam.stages import dedup, extract, shard_stages, stage_manifest, start
 from maxlm.config.schema import ConfigError, build
 from maxlm.data import corpus
 from tests.data_beam.file_limits import file_size_limit
-from tests.data_beam.runs import TWO_PROCESSES, contents, run, run_in_order, text_recipe
+from tests.data_beam.runs import (
+    TWO_PROCESSES,
+    contents,
+    run,
+    run_in_order,
+    text_recipe,
+    write_config,
+)
 
 TEA = "茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们日常的饮料。" * 2
 PROSE = "A sentence about the history of tea, long enough to be kept by every rule, number {}."
@@ -399,15 +406,6 @@ def test_a_dry_run_shows_each_decision_and_writes_nothing(made, tmp_path, capsys
     shown = capsys.readouterr().out
     assert "dropped by filter: short lines" in shown and "dropped by dedup" not in shown
     assert list(tmp_path.iterdir()) == []
-
-
-def write_config(tmp_path: Path, raw: Path) -> Path:
-    config = tmp_path / "recipe.py"
-    config.write_text(
-        "from data_beam.config import *\nfrom maxlm.config.schema import to_config_dict\n"
-        "def get_config():\n    return to_config_dict(RecipeConfig(shards=2, sources=(SourceConfig("
-        f"'s', 'd', 'CC0-1.0', (InputConfig({str(raw)!r}, '**', 'text'),)),)))\n")
-    return config
 
 
 def command(*arguments: str, **options) -> subprocess.CompletedProcess:
