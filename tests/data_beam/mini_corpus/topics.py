@@ -12,4 +12,4 @@ def _topics(name: str, colon: str) -> dict[str, list[str]]:
 
 
 ENGLISH, CHINESE = _topics("english", ": "), _topics("chinese", "：")
-SPAM = _topics("spam", ": ")
+SPAM, (EVENINGS,) = _topics("spam", ": "), _topics("evenings", ": ").values()

@@ -69,6 +69,11 @@ def test_a_missing_field_is_told_with_those_that_are_there(tmp_path, format, rec
     assert (item.reason, item.origin.record) == ("missing field", 1) and words in item.detail
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    (tmp_path / "a").write_bytes(b'\xef\xbb\xbf"one"\n"two"')
+    assert outcomes(read(tmp_path)) == [("Record", 1, "one"), ("Record", 2, "two")]
+
+
 def split(data: bytes, limit: int, piece: int) -> list:
     return list(lines((data[i:i + piece] for i in range(0, len(data), piece)), limit))
 

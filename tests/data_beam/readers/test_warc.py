@@ -90,6 +90,16 @@ def test_a_response_without_a_media_type_is_a_page_where_it_begins_as_one(tmp_pa
     assert is_page or (item.reason, item.detail) == ("not html", "no Content-Type")
 
 
+def test_the_charset_of_the_http_header_comes_first(tmp_path):
+    page = '<meta charset="windows-1251"><p>Привет</p>'  # which decodes the same bytes to others
+    item, = read(tmp_path, response(
+        page.encode("koi8-r"), content_type='text/html;charset="KOI8-R"'))
+    assert item.text == page and item.transforms == ("decode:koi8-r",)
+    page = '<meta charset="gbk"><p>茶的历史</p>'
+    item, = read(tmp_path, response(page.encode("gbk"), content_type="text/html"))
+    assert item.text == page and item.transforms == ("decode:gb18030",)
+
+
 def chunked(body: bytes) -> bytes:
     return b"5\r\n" + body[:5] + b"\r\n%x;x=y\r\n" % len(body[5:]) + body[5:] + b"\r\n0\r\n\r\n"
 
@@ -215,6 +225,13 @@ def test_a_page_that_quotes_an_archive_is_whole(tmp_path):
     quoted = b"<p>An archive:</p><pre>\r\n\r\nWARC/1.0\r\nWARC-Type: response\r\n\r\n</pre>"
     pages = [response(quoted), PAGES[0]]
     assert outcomes(read(tmp_path, b"".join(pages)))[0] == ("Record", 1, quoted.decode())
+
+
+def test_garbage_between_records_is_one_dead_letter(tmp_path):
+    bad = PAGES[1].replace(b"Content-Length", b"Content-Size  ")
+    data = PAGES[0] + bad + b"\r\ngarbage\r\n WARC/1.0\r\nmore\r\n" * 5 + PAGES[2]
+    assert outcomes(read(tmp_path, data)) == [
+        ("Record", 1, TEXTS[0]), ("DeadLetter", 2, "invalid WARC"), ("Record", 3, TEXTS[2])]
 
 
 @pytest.mark.parametrize("data, outcome", [

@@ -257,33 +257,26 @@ def test_a_corpus_is_replaced_on_request_from_valid_stages(made, tmp_path, capsy
 
 def test_a_document_that_gets_lost_is_an_error(made):
     """The conservation law is checked by `prepare` itself, on what the writers report."""
-    recipe, _, made_manifest = made
-    listing = list_files(recipe)
-    reports = [{"file": f"{kind}/{i}", "rows": 0, "bytes": 0, "sha256": "", "sources": {}}
-               for kind in ("documents", "dropped", "dead_letters", "samples")
-               for i in range(recipe.shards)]
-    for name, counts in made_manifest["sources"].items():
-        reports.append({"source": name, "files": counts["files"], "read": counts["read"]})
-        reports[3]["sources"][name] = counts["dropped"]
-        reports[6]["sources"][name] = counts["dead_letters"]
-        reports[0]["sources"][name] = {
-            "documents": counts["kept"], "characters": counts["characters"],
-            "bytes": counts["bytes"], "splits": {}, "languages": {}}
-    sums = stage_manifest.combine(recipe, reports, None)
-    stage_manifest.check_conservation(sums["sources"])
-    stage_manifest.check_files(sums["sources"], listing)
-    reports[0]["sources"]["rows"]["documents"] -= 1
-    with pytest.raises(stage_manifest.ConservationError, match=r"'rows'.*kept"):
-        stage_manifest.check_conservation(stage_manifest.combine(recipe, reports, None)["sources"])
-    reports[0]["sources"]["rows"]["documents"] += 1
-    with pytest.raises(stage_manifest.ConservationError, match="2 of 3 shards of documents"):
-        stage_manifest.combine(recipe, reports[1:], None)
-    with pytest.raises(stage_manifest.ConservationError, match="the stage before kept"):
-        stage_manifest.combine(recipe, reports, dict.fromkeys(made_manifest["sources"], 0))
-    next(r for r in reports if r.get("source") == "pages")["files"] -= 1
-    with pytest.raises(stage_manifest.ConservationError, match="'pages': 6 of 7 files"):
-        stage_manifest.check_files(
-            stage_manifest.combine(recipe, reports, None)["sources"], listing)
+    recipe, _, manifest = made
+    listing, sources = list_files(recipe), manifest["sources"]
+    stage_manifest.check_conservation(sources)
+    stage_manifest.check_files(sources, listing)
+
+    def one_less(name: str, key: str) -> dict:
+        return {**sources, name: {**sources[name], key: sources[name][key] - 1}}
+
+    reports = [{"file": f"{kind}/{i}", "rows": 0, "bytes": 0, "sha256": ""}
+               for kind in stage_manifest.KINDS for i in range(recipe.shards)]
+    for message, check in (
+            ("'rows'.*kept", lambda: stage_manifest.check_conservation(one_less("rows", "kept"))),
+            ("'pages': 6 of 7 files",
+             lambda: stage_manifest.check_files(one_less("pages", "files"), listing)),
+            ("2 of 3 shards of documents",
+             lambda: stage_manifest.combine(recipe, reports[1:], None)),
+            ("the stage before kept",
+             lambda: stage_manifest.combine(recipe, reports, dict.fromkeys(sources, 1)))):
+        with pytest.raises(stage_manifest.ConservationError, match=message):
+            check()
 
 
 def test_every_setting_belongs_to_one_stage():
