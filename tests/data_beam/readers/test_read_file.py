@@ -35,6 +35,14 @@ def test_the_checksum_is_that_of_the_bytes_and_the_mark_is_no_text(tmp_path):
     assert (item.text, item.bytes_sha256) == ("text\r\n", hashlib.sha256(data).hexdigest())
 
 
+def test_a_file_that_is_too_large_or_empty_once_decompressed(tmp_path):
+    (tmp_path / "a.txt").write_bytes(gzip.compress(b"x" * (LIMIT + 1)))
+    (tmp_path / "b.txt").write_bytes(gzip.compress(b""))
+    for format in ("text", "pdf"):
+        assert outcomes(read(tmp_path, format=format)) == [
+            ("DeadLetter", None, "too large"), ("Dropped", None, "empty file")]
+
+
 def test_a_file_that_disappears_is_a_dead_letter(tmp_path):
     (tmp_path / "a.txt").write_text("here")
     config = source(tmp_path, format="text")
