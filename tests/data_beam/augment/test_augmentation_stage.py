@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_beam import prepare
-from data_beam.base.records import Origin, text_sha256
+from data_beam.augment.augmenter import BUCKETS
+from data_beam.base.records import Document, Origin, text_sha256
+from data_beam.base.stage_context import StagePaths
 from data_beam.config import (
     AugmentConfig,
     DecontaminateConfig,
@@ -25,7 +27,9 @@ from data_beam.config import (
 )
 from data_beam.readers.listing import list_files
 from data_beam.runners import beam_options
+from data_beam.sinks import documents
 from data_beam.stages import corpus_manifest, stage_manifest, start
+from data_beam.stages.augmentation import ShardAugmenter
 from data_beam.stages.stage_manifest import STAGES
 from maxlm.config.schema import ConfigError, build, to_plain
 
@@ -147,6 +151,20 @@ def test_a_run_with_all_features(inputs):
     for path in (inputs / "a" / "documents").iterdir():
         ids = pq.read_table(path, columns=["id"])["id"].to_pylist()
         assert ids == sorted(ids)
+
+
+def test_only_training_documents_are_augmented(inputs):
+    recipe = make_recipe(inputs)
+    text = "The physician gave the drug against the fever."
+    document = Document(Origin("rows", "p"), text, "domain", "MIT", "", "en", 0.9,
+                        text_sha256(text), "0" * 64, ())
+    many = range(10**9)  # no template document is in shard 0
+    augmenter = ShardAugmenter(recipe, StagePaths("", (), "", "", "", many))
+    buckets = {source.name: frozenset(range(BUCKETS)) for source in recipe.sources}
+    for split in ("train", "validation", "test"):
+        row = documents.corpus_row(document, split)
+        rows = list(augmenter.rows(0, [(document, row)], buckets))
+        assert row in rows and (len(rows) > 2) == (split == "train")
 
 
 @pytest.mark.parametrize("section, field, name, first", [

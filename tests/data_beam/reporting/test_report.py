@@ -25,6 +25,7 @@ from data_beam.reporting import page
 from data_beam.reporting.facts import limit_of
 from data_beam.reporting.marks import clip, find_marks, redact
 from data_beam.reporting.page import change, duration, marked
+from data_beam.reporting.summary import Summary
 from maxlm.config.schema import ConfigError
 from tests.data_beam.reporting import report_corpus
 from tests.data_beam.runs import TWO_PROCESSES, contents, run, text_recipe
@@ -474,6 +475,13 @@ def test_numbers_do_not_depend_on_shards_or_workers(facts, tokenizer, tmp_path):
     for file in ("report.html", "report.json"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
     close(facts, json.loads((tmp_path / "one/report.json").read_text("utf-8")))
+
+
+def test_texts_for_topics_do_not_depend_on_the_order_of_summaries():
+    one, other = Summary(), Summary()
+    one.topic_texts, other.topic_texts = {"en": [("b", "x")]}, {"en": [("a", "y")]}
+    one.merge(other)
+    assert one.topic_texts == {"en": [("a", "y"), ("b", "x")]}
 
 
 @pytest.fixture
