@@ -6,6 +6,8 @@ import re
 import string
 from collections import Counter
 
+import pytest
+
 from data_beam import filters
 from data_beam.base.records import Document, Dropped
 from data_beam.filters import nemo
@@ -69,6 +71,19 @@ def test_c4_lines():
     assert kept("Only four words here [1] .", "tfds").endswith("here  .")
     assert kept("Only three words [1].", "tfds") == good
     assert kept("A b [1].", "datatrove").endswith("A b .")
+
+
+def test_c4_takes_out_chinese_lines_on_cookies():
+    good = "\n".join(["委员会将于下周发表关于这座城市历史的报告。"] * 5)
+    result = outcome("c4", f"{good}\n本网站使用Cookie来改善您的体验。", "zh")
+    assert isinstance(result, Document) and result.text == good
+
+
+@pytest.mark.parametrize("preset, end, expected", [
+    ("datatrove", " ab.", "short lines"), ("paper", " ab.", None), ("paper", " a.", "short lines")])
+def test_a_line_of_30_characters_is_short_for_datatrove_only(preset, end, expected):
+    text = "\n".join(f"{i:02}{' ab' * 8}{end}" for i in range(100))
+    assert reason("fineweb", text, fineweb=filters.FineWebConfig(preset=preset)) == expected
 
 
 def test_fineweb_line_feeds_at_their_threshold():
