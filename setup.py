@@ -33,7 +33,7 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.11",
     packages=find_packages(include=["maxlm*", "data_beam*"]),
-    package_data={"data_beam.reporting": ["*.jinja"]},
+    package_data={"data_beam.reporting": ["*.jinja"], "": ["*.txt"]},
     classifiers=[
         "Development Status :: 3 - Alpha",
         "Environment :: Console",

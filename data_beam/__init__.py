@@ -13,4 +13,4 @@ if sys.argv[:1] == ["-m"]:  # a command, of which Python imports the package fir
 logging.getLogger().addFilter(
     lambda record: not str(record.msg).startswith("apitools not found, and bigquery"))
 
-import data_beam.filters  # noqa: E402, F401 - the filters add their settings to FilterConfig
+import data_beam.filters  # noqa: E402 - the filters add their settings to FilterConfig

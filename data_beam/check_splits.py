@@ -27,15 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from data_beam.dedup.signatures import (
-    band_keys,
-    candidate_probability,
-    choose_bands,
-    distinct,
-    jaccard,
-    shingles,
-    signature,
-)
+from data_beam.dedup import signatures
 from data_beam.readers.corpus_files import find_documents, read_rows
 from data_beam.runners.progress import StatusLine
 from maxlm.config import command_line
@@ -48,15 +40,10 @@ _ABOUT = ("id", "split", "source", "path", "record")
 
 @dataclasses.dataclass(frozen=True)
 class Leak:
-    """Two documents of different splits that are copies.
+    """Two documents of different splits that are copies."""
 
-    Attributes:
-      similarity: exact Jaccard similarity of their shingles; 1 for equal texts.
-      first, second: id, split, source, path and record number, in order of ids.
-    """
-
-    similarity: float
-    first: dict[str, Any]
+    similarity: float  # exact Jaccard similarity of their shingles; 1 for equal texts
+    first: dict[str, Any]  # id, split, source, path and record number; the smaller id first
     second: dict[str, Any]
 
 
@@ -65,31 +52,22 @@ def _about(row: dict[str, Any]) -> dict[str, Any]:
 
 
 class LeakFinder:
-    """Compares documents with those held out.
-
-    Args:
-      held_out: rows with `COLUMNS` of all documents that are not for training.
-      threshold: smallest similarity of a copy.
-      permutations: of the signatures.
-      word_ngram, character_ngram: sizes of shingles.
-
-    Attributes:
-      bands, rows: chosen so that a pair at the threshold is found with probability 0.999 or more.
-      probability: that a pair at the threshold is found.
-    """
+    """Compares documents with those held out: `held_out` has rows with `COLUMNS` of all documents
+    that are not for training. `bands` and `rows` are chosen so that a pair at the threshold (the
+    smallest similarity of a copy) is found with `probability` 0.999 or more."""
 
     def __init__(self, held_out: Iterable[dict[str, Any]], threshold: float, permutations: int,
                  word_ngram: int = 5, character_ngram: int = 5):
         self._threshold = threshold
         self._sizes = word_ngram, character_ngram
-        self.bands, self.rows = choose_bands(threshold, permutations, _FINDING)
-        self.probability = candidate_probability(threshold, self.bands, self.rows)
+        self.bands, self.rows = signatures.choose_bands(threshold, permutations, _FINDING)
+        self.probability = signatures.candidate_probability(threshold, self.bands, self.rows)
         self._held: list[dict[str, Any]] = []
         self._shingles: list[np.ndarray] = []
         self._by_sha256: dict[str, list[int]] = {}
         keys: list[list[int]] = []
         for row in held_out:
-            values = distinct(shingles(row["text"], *self._sizes))
+            values = np.unique(signatures.shingles(row["text"], *self._sizes))
             self._by_sha256.setdefault(row["sha256"], []).append(len(self._held))
             self._held.append(_about(row))
             self._shingles.append(values)
@@ -102,25 +80,25 @@ class LeakFinder:
     def _keys(self, values: np.ndarray) -> list[int]:
         if not len(values):
             return []
-        return band_keys(signature(values, self.bands * self.rows), self.bands, self.rows)
+        signature = signatures.signature(values, self.bands * self.rows)
+        return signatures.band_keys(signature, self.bands, self.rows)
 
     def check(self, row: dict[str, Any]) -> Iterator[Leak]:
-        """The leaks between a document and those held out; of two that are both held out, from
-        that with the larger id."""
-        values = shingles(row["text"], *self._sizes)
+        """The leaks between a document and those held out; of two held out, from the larger id."""
+        values = signatures.shingles(row["text"], *self._sizes)
         same = set(self._by_sha256.get(row["sha256"], ()))
         keys = np.array(self._keys(values), np.uint64)
         first = np.searchsorted(self._table, keys, side="left")
         last = np.searchsorted(self._table, keys, side="right")
         candidates = same.union(*(self._owners[a:b].tolist() for a, b in zip(
             first[first < last].tolist(), last[first < last].tolist(), strict=True)))
-        values = distinct(values) if candidates else values
+        values = np.unique(values) if candidates else values
         for candidate in sorted(candidates):
             held = self._held[candidate]
             if held["split"] == row["split"] or (
                     row["split"] != "train" and held["id"] > row["id"]):
                 continue
-            similarity = 1.0 if candidate in same else jaccard(
+            similarity = 1.0 if candidate in same else signatures.jaccard(
                 values, self._shingles[candidate])
             if similarity >= self._threshold:
                 yield Leak(similarity, *sorted((_about(row), held), key=lambda pair: pair["id"]))
@@ -128,12 +106,8 @@ class LeakFinder:
 
 def find_leaks(rows: Callable[[], Iterator[dict[str, Any]]], threshold: float, permutations: int,
                word_ngram: int, character_ngram: int) -> tuple[list[Leak], LeakFinder]:
-    """All leaks of a corpus, the most similar first.
-
-    Args:
-      rows: reads the corpus from the start, with `COLUMNS`; called twice.
-      threshold, permutations, word_ngram, character_ngram: as for `LeakFinder`.
-    """
+    """All leaks of a corpus, the most similar first. `rows` reads the corpus from the start, with
+    `COLUMNS`, and is called twice; the other arguments are those of `LeakFinder`."""
     finder = LeakFinder((row for row in rows() if row["split"] != "train"), threshold, permutations,
                         word_ngram, character_ngram)
     leaks = [leak for row in rows() for leak in finder.check(row)]
@@ -143,17 +117,8 @@ def find_leaks(rows: Callable[[], Iterator[dict[str, Any]]], threshold: float, p
 
 def check(corpus: str, threshold: float, permutations: int, word_ngram: int, character_ngram: int,
           show: int, status: StatusLine) -> dict[str, Any]:
-    """The report on a corpus.
-
-    Args:
-      corpus: its folder.
-      threshold, permutations, word_ngram, character_ngram: as for `LeakFinder`.
-      show: pairs listed at most.
-      status: shows the progress.
-
-    Raises:
-      ConfigError: there is no complete corpus.
-    """
+    """The report on a corpus, with at most `show` pairs. Raises ConfigError without a complete
+    corpus."""
     found = find_documents(corpus)
     passes = itertools.count(1)
     by_split: collections.Counter[str] = collections.Counter()

@@ -28,11 +28,8 @@ _COMPARED_BYTES = 2_000_000
 
 
 def write_tokenizer(tokenizer: Tokenizer, output: str) -> None:
-    """Writes the files of a tokenizer into a folder.
-
-    Raises:
-      ConfigError: files of another tokenizer are there.
-    """
+    """Writes the files of a tokenizer into a folder. Raises ConfigError if files of another
+    tokenizer are there."""
     for name, content in tokenizer.files.items():
         path = FileSystems.join(output, name)
         if FileSystems.exists(path) and files.read_bytes(path) != content:

@@ -28,15 +28,9 @@ from data_beam.sinks import output_folder
 from data_beam.tokenizer.training import joined, symbol_lines
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError
+from maxlm.data import sentencepiece_model
 from maxlm.data.huggingface_tokenizer import HuggingFaceTokenizer
-from maxlm.data.sentencepiece_model import (
-    Kind,
-    Piece,
-    lowest_score,
-    parse,
-    symbol_score,
-    with_pieces,
-)
+from maxlm.data.sentencepiece_model import Kind, Piece, parse
 from maxlm.data.tokenizer import (
     HUGGING_FACE_CONFIG,
     HUGGING_FACE_FILE,
@@ -50,21 +44,16 @@ _SHOWN = 10
 
 
 def extend(tokenizer: Tokenizer, pieces: Sequence[str], raised: Sequence[int] = ()) -> Tokenizer:
-    """The tokenizer with more pieces; some old ones, like the new, are never split.
+    """The tokenizer with more pieces, texts without an id; some old ones, like the new, are never
+    split. These are `raised`: they keep their ids (see `own_ids`).
 
     In a BPE model they are user-defined symbols, and so they are in a unigram model that has such
-    symbols already; other unigram models get ordinary pieces whose score beats every other
-    spelling (see `maxlm.data.sentencepiece_model.symbol_score`). In a tokenizer.json they are added
-    tokens. Of two that start at the same position the longer wins.
+    symbols already; other unigram models get ordinary pieces whose score beats every other spelling
+    (see `maxlm.data.sentencepiece_model.symbol_score`). In a tokenizer.json they are added tokens.
+    Of two that start at the same position the longer wins.
 
-    Args:
-      tokenizer: of either kind.
-      pieces: texts without an id.
-      raised: ids of old pieces, which they keep; see `own_ids`.
-
-    Raises:
-      ConfigError: a SentencePiece model of words or characters; a tokenizer.json with holes
-        between its ids; a piece whose spelling is that of another id.
+    Raises ConfigError for a SentencePiece model of words or characters, a tokenizer.json with holes
+    between its ids, and a piece whose spelling is that of another id.
     """
     if isinstance(tokenizer, HuggingFaceTokenizer):
         return _extend_json(tokenizer, pieces, raised)
@@ -76,13 +65,13 @@ def extend(tokenizer: Tokenizer, pieces: Sequence[str], raised: Sequence[int] = 
     _refuse_taken(pieces, {piece.text for piece in model.pieces}, joined(pieces))
     symbols = model.algorithm == "bpe" or any(
         piece.kind is Kind.USER_DEFINED for piece in model.pieces)
-    lowest = lowest_score(model.pieces)
+    lowest = sentencepiece_model.lowest_score(model.pieces)
 
     def whole(text: str, score: float = 0.0) -> Piece:
         return (Piece(text, score, Kind.USER_DEFINED) if symbols else
-                Piece(text, symbol_score(text, lowest)))
+                Piece(text, sentencepiece_model.symbol_score(text, lowest)))
 
-    return SentencePieceTokenizer(with_pieces(
+    return SentencePieceTokenizer(sentencepiece_model.with_pieces(
         tokenizer.model, map(whole, joined(pieces)),
         {number: whole(model.pieces[number].text, model.pieces[number].score)
          for number in raised}))
@@ -143,10 +132,8 @@ def extend_tokenizer(tokenizer: Tokenizer, pieces: Sequence[str]
 
     Every piece is one id of the longer tokenizer, and of its tokenizer.json where
     `data_beam.export_tokenizer` can make one. An old piece that a new one would break is raised
-    with it; where that cannot be (see `own_ids`) it gets a new id.
-
-    Raises:
-      ConfigError: nothing to add, or what cannot be one piece.
+    with it; where that cannot be (see `own_ids`) it gets a new id. Raises ConfigError if there is
+    nothing to add, or a piece cannot be one id.
     """
     if not pieces:
         raise ConfigError("--add: the file has no pieces")

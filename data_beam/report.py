@@ -39,13 +39,8 @@ _SHAPE = {
     "sources": {str: {**corpus_manifest.SOURCE, "input_bytes": int, "augmented": int}}}
 
 
-
 def _manifest(corpus: str) -> dict[str, Any]:
-    """The manifest of a corpus.
-
-    Raises:
-      ConfigError: it is damaged, or of an older version.
-    """
+    """The manifest of a corpus. Raises ConfigError if it is damaged, or of an older version."""
     path = FileSystems.join(corpus, stage_manifest.NAME)
     try:
         return json_files.read(path, _SHAPE)
@@ -57,18 +52,12 @@ def _manifest(corpus: str) -> dict[str, Any]:
 
 def report(corpus: str, output: str | None, tokenizer: Tokenizer | None, options: Any,
            compare: str = "") -> None:
-    """Writes the report of a corpus.
+    """Writes the report of a corpus into the folder `output`, or into the corpus itself; with
+    tokens if there is a tokenizer, and with the differences to the corpus `compare` unless that is
+    "".
 
-    Args:
-      corpus: its folder, local or on any file system that Beam knows.
-      output: folder of the report; None for the corpus itself.
-      tokenizer: to count tokens with, or None.
-      options: Beam pipeline options.
-      compare: another corpus, to compare with; or "".
-
-    Raises:
-      ConfigError: no complete corpus there, or a damaged one; an output that cannot be written;
-        nothing to compare with.
+    Raises ConfigError if there is no complete corpus, or a damaged one; if the output cannot be
+    written; if there is nothing to compare with.
     """
     find_documents(corpus, others=("dropped", "dead_letters", "samples", "clusters"))
     with output_folder.exclusive(output or corpus) as folder:

@@ -38,18 +38,10 @@ def _names(paths: Sequence[str]) -> list[str]:
 
 
 def report(corpus: str, paths: Sequence[str], split: str, sample_bytes: int) -> dict[str, Any]:
-    """Fertility of tokenizers on documents of a corpus.
-
-    Args:
-      corpus: folder that data_beam.prepare wrote.
-      paths: SentencePiece models, tokenizer.json files, or folders with one of them.
-      split: which documents.
-      sample_bytes: UTF-8 bytes of text.
-
-    Returns:
-      {"split", "documents", "bytes", "tokenizers": {name: {"path", "kind", "vocab_size", "sha256",
-      "all", "sources", "domains", "languages"}}}, see `data_beam.tokenizer.fertility`.
-    """
+    """Fertility of tokenizers on `sample_bytes` (UTF-8) of the documents in a split of a corpus:
+    {"split", "documents", "bytes", "tokenizers": {name: {"path", "kind", "vocab_size", "sha256",
+    "all", "sources", "domains", "languages"}}}, see `data_beam.tokenizer.fertility`. Paths are
+    SentencePiece models, tokenizer.json files, or folders with one of them."""
     if len(set(paths)) < len(paths):
         raise ConfigError("--compare: a tokenizer is given twice")
     tokenizers = {name: Tokenizer.load(path, "--compare" if number else "--tokenizer",

@@ -141,15 +141,11 @@ def _held_out(score: perplexities.Score, texts: list[str]) -> dict[str, Any]:
 
 
 def train_perplexity(output: str, flags: dict[str, Any]) -> dict[str, Any]:
-    """Trains or imports a model unless it exists already; returns its description.
+    """Trains or imports a model unless it exists already; returns its description. `flags` are the
+    command's other flags, checked.
 
-    Args:
-      output: folder of the model.
-      flags: the command's other flags, checked.
-
-    Raises:
-      ConfigError: no documents, too few of them, a file that cannot be read, other files in
-        `output`, another run writing it, a full disk.
+    Raises ConfigError for no documents or too few of them, a file that cannot be read, other files
+    in `output`, another run writing it, and a full disk.
     """
     with output_folder.exclusive(output) as path:
         documents, fingerprint = _documents(flags)

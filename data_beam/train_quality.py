@@ -36,8 +36,7 @@ import scipy.sparse
 
 from data_beam.base import files
 from data_beam.models import classifier_training, folder
-from data_beam.models.classifier import TASKS, Task
-from data_beam.models.hashed_ngrams import HashedNgrams
+from data_beam.models.classifier import TASKS, HashedNgrams, Task
 from data_beam.runners.progress import StatusLine
 from data_beam.sinks import output_folder
 from maxlm.config import command_line
@@ -62,15 +61,11 @@ def _features(ngrams: HashedNgrams, texts: Sequence[str], features: int, progres
 
 
 def train_quality(output: str, task: Task, flags: dict[str, Any]) -> dict[str, Any]:
-    """Trains a classifier unless it exists already; returns its report.
+    """Trains a classifier unless it exists already; returns its report. `flags` are the command's
+    other flags, checked.
 
-    Args:
-      output: folder of the model.
-      flags: the command's other flags, checked.
-
-    Raises:
-      ConfigError: examples that cannot be used, too few of them, other files in `output`,
-        another run writing it, a full disk.
+    Raises ConfigError for examples that cannot be used or too few of them, other files in `output`,
+    another run writing it, and a full disk.
     """
     with output_folder.exclusive(output) as path:
         found = classifier_training.read_examples(
@@ -141,8 +136,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="selects the held-out examples (0)")
     parser.add_argument("--features", type=float, default=2**18,
                         help="buckets of the n-grams, a power of two (262144)")
-    parser.add_argument("--ngrams", type=int, default=2,
-                        help="tokens of the longest n-grams (2)")
+    parser.add_argument("--ngrams", type=int, default=2, help="tokens of the longest n-grams (2)")
     parser.add_argument("--l2", type=float, default=0.01,
                         help="strength of the L2 penalty on the weights (0.01)")
     parser.add_argument("--threshold", type=float,

@@ -22,8 +22,8 @@ BUCKETS = 4096
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """An augmented document that could be created: its id, its maximum number of characters, and
-    its row unless that needs the translator."""
+    """A document that could be created: id, most characters, and its row unless the translator
+    makes it."""
 
     id: str
     characters: int
@@ -31,11 +31,8 @@ class Planned:
 
 
 def augmented_id(original: str, kind: str, number: int) -> str:
-    """Id of the n-th augmented document of a kind.
-
-    Its first 64 bits are those of the original, so both are in the same shard. The other bits are a
-    hash of the three arguments.
-    """
+    """Id of the n-th augmented document of a kind: the first 64 bits are those of the original, so
+    both are in one shard; the others are a hash of the three arguments."""
     digest = hashlib.sha256(f"{original}\0{kind}\0{number}".encode()).hexdigest()
     return original[:16] + digest[:16]
 
@@ -47,16 +44,12 @@ def bucket_of(id: str) -> int:
 
 def admitted_buckets(characters: int, by_bucket: Mapping[int, int], max_share: float
                      ) -> frozenset[int]:
-    """The buckets of a source that fit under its cap.
+    """The buckets of a source that fit under its cap, the share `max_share` = s of augmented text.
+    `by_bucket` has the characters of augmented documents.
 
-    A source with C original characters and A augmented characters has a share A / (C + A) of
-    augmented text, so A may be up to C s / (1 - s). Buckets are admitted in order; a bucket that
-    does not fit is skipped.
-
-    Args:
-      characters: characters of the source's original training documents.
-      by_bucket: characters of augmented documents by bucket.
-      max_share: the cap s.
+    A source with C characters in its original training documents and A augmented ones has a share A
+    / (C + A), so A may be up to C s / (1 - s). Buckets are admitted in order; a bucket that does
+    not fit is skipped.
     """
     left = int(characters * max_share / (1 - max_share))
     admitted = set()
@@ -69,13 +62,8 @@ def admitted_buckets(characters: int, by_bucket: Mapping[int, int], max_share: f
 
 class Augmenter:
     """Creates documents by synonyms and back-translation. The result depends only on the id and
-    text of the original.
-
-    Create one per worker: it loads the dictionary and the user's function.
-
-    Raises:
-      ConfigError: a file or function that cannot be used.
-    """
+    text of the original. Create one per worker: it loads the dictionary and the user's function,
+    and raises ConfigError if one cannot be used."""
 
     def __init__(self, config: AugmentConfig):
         self._config = config
@@ -86,7 +74,7 @@ class Augmenter:
             if config.back_translation else None)
 
     def planned(self, document: Document) -> Iterator[Planned]:
-        """The documents that could be created from a training document, without calling the
+        """The documents that could be created from a training document, without a call of the
         translator."""
         row = corpus_row(document, "train")
         for id, text, count in self._by_synonyms(document):
@@ -97,13 +85,8 @@ class Augmenter:
 
     def augment(self, document: Document, row: dict[str, Any], buckets: Container[int]
                 ) -> Iterator[dict[str, Any] | DeadLetter]:
-        """The rows of the augmented documents; a dead letter if the translator failed.
-
-        Args:
-          document: a training document.
-          row: its row in the corpus, whose other columns the new rows copy.
-          buckets: the admitted buckets; documents in other buckets are not created.
-        """
+        """The rows of the augmented documents in the admitted buckets, with the other columns of
+        the training document's row; a dead letter if the translator failed."""
         for id, text, count in self._by_synonyms(document):
             if bucket_of(id) in buckets:
                 yield _row(row, id, text, f"augment:synonyms={count}")
@@ -130,8 +113,7 @@ class Augmenter:
         seen = {document.text}
         for number in range(1, self._config.synonym_copies + 1):
             id = augmented_id(document.origin.id, "synonyms", number)
-            text, count = self._synonyms.substitute(
-                document.text, self._config.synonym_share, id)
+            text, count = self._synonyms.substitute(document.text, self._config.synonym_share, id)
             if text not in seen:
                 seen.add(text)
                 yield id, text, count
@@ -144,11 +126,7 @@ def _row(row: dict[str, Any], id: str, text: str, transform: str) -> dict[str, A
 
 
 class TemplateDocuments:
-    """The documents generated from the recipe's templates.
-
-    Raises:
-      ConfigError: a file that cannot be used.
-    """
+    """The documents of the recipe's templates. Raises ConfigError if a file cannot be used."""
 
     def __init__(self, config: AugmentConfig, sources: tuple[SourceConfig, ...]):
         self._path = config.templates

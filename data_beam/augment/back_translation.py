@@ -7,21 +7,13 @@ from data_beam.base import user_function
 from maxlm.config.schema import ConfigError
 
 _PROBE = ["The weather is fine today.", "今天天气很好。"]
-MIN_RATIO, MAX_RATIO = 0.5, 1.5
-"""Limits of the length of a back-translation relative to the original. Outside them the translator
-stopped early or repeated itself."""
+MIN_RATIO, MAX_RATIO = 0.5, 1.5  # length / original; outside, it stopped early or repeated itself
 
 
 class BackTranslation:
-    """A user's translator.
-
-    Args:
-      name: `module:function`; it takes a list of texts and returns a list of the same length.
-      field: dotted name of the setting, for messages.
-
-    Raises:
-      ConfigError: the function cannot be loaded, or does not return two texts for two sentences.
-    """
+    """A user's translator, `module:function`: it takes a list of texts and returns a list of the
+    same length. Raises ConfigError, which names the setting `field`, if the function cannot be
+    loaded or does not return two texts for two sentences."""
 
     def __init__(self, name: str, field: str):
         self._name = f"{field}: {name!r}"
@@ -42,12 +34,8 @@ class BackTranslation:
 
     def __call__(self, text: str) -> str | None:
         """The text with each non-empty line translated. None if nothing changes or the length is
-        outside the limits.
-
-        Raises:
-          Exception: the function raised it.
-          ValueError: the function returned something other than a list of as many texts.
-        """
+        outside the limits. Raises what the function raises, and ValueError if it returns something
+        other than a list of as many texts."""
         lines = text.split("\n")
         places = [i for i, line in enumerate(lines) if line.strip()]
         for place, line in zip(places, self._call([lines[i] for i in places]), strict=True):

@@ -11,16 +11,11 @@ from data_beam.base import files
 from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
 from maxlm.config.schema import ConfigError
 
-_INSIDE_WORD = re.compile(rf"[^\W_{HIRAGANA_KATAKANA}{HAN}]{{2}}")
-"""Two letters or digits of a script with spaces between words."""
+_INSIDE_WORD = re.compile(rf"[^\W_{HIRAGANA_KATAKANA}{HAN}]{{2}}")  # two characters of a word
 
 
 class Synonyms:
-    """A dictionary of synonyms.
-
-    Args:
-      terms: synonyms by term.
-    """
+    """A dictionary of synonyms by term."""
 
     def __init__(self, terms: dict[str, list[str]]):
         self._synonyms = {term.lower(): synonyms for term, synonyms in terms.items()}
@@ -34,11 +29,8 @@ class Synonyms:
 
     def find(self, text: str) -> Iterator[tuple[int, int, list[str]]]:
         """Start, end and synonyms of each term in the text, from left to right; the longest term at
-        each position.
-
-        A term that begins or ends with a letter of a script with spaces must begin or end at a word
-        boundary. Case is ignored.
-        """
+        each position. A term that begins or ends with a letter of a script with spaces must begin
+        or end at a word boundary. Case is ignored."""
         position = 0
         while match := self._first.search(text, position):
             start = match.start()
@@ -54,14 +46,9 @@ class Synonyms:
                     break
 
     def substitute(self, text: str, share: float, key: str) -> tuple[str, int]:
-        """The text with a share of its terms replaced, and the number of replaced terms.
-
-        Args:
-          text: any text.
-          share: expected share of the terms to replace.
-          key: seed. A hash of it and the position of a term decides whether the term is replaced,
-            and by which synonym.
-        """
+        """The text with a share of its terms replaced, and the number of replaced terms. A hash of
+        the key and the position of a term decides whether the term is replaced, and by which
+        synonym."""
         parts, position, count = [], 0, 0
         for start, end, synonyms in self.find(text):
             draw = xxhash.xxh3_64_intdigest(f"{key}\0{start}".encode())
@@ -81,19 +68,14 @@ def _cased_like(term: str, synonym: str) -> str:
 
 
 def load(path: str, field: str) -> Synonyms:
-    """Reads a dictionary from a file.
+    """Reads a dictionary from a file on any file system supported by Beam.
 
     - `.tsv`: a term and its synonyms per line, separated by tabs. Empty lines and lines that begin
       with `#` are skipped.
     - `.json`: an object that maps each term to a list of synonyms.
 
-    Args:
-      path: path of the file, on any file system supported by Beam.
-      field: dotted name of the setting, for messages.
-
-    Raises:
-      ConfigError: the file does not exist or has another format, or a term has no synonym or occurs
-        twice, or there is no term.
+    Raises ConfigError, which names the setting `field`: the file does not exist or has another
+    format, or a term has no synonym or occurs twice, or there is no term.
     """
     where = f"{field}: {path}"
     try:

@@ -11,16 +11,14 @@ from data_beam.base import files
 from maxlm.config.schema import ConfigError, suggestion
 
 _FIELD = re.compile(r"\{(\w+)\}")
-_SEPARATORS = {"zh": ("、", ""), "ja": ("、", "")}
-"""By language: the separator of list elements and the separator of sentences."""
+_SEPARATORS = {"zh": ("、", ""), "ja": ("、", "")}  # of list elements, of sentences
 
 
 @dataclasses.dataclass(frozen=True)
 class Generated:
     """A document generated from one record in one language."""
 
-    record: int
-    """Number of the record in the file, from 1."""
+    record: int  # number of the record in the file, from 1
     language: str
     text: str
     sentences: int
@@ -42,7 +40,7 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def generate(path: str, field: str) -> list[Generated]:
-    """All documents of a file such as
+    """All documents of a file, on any file system supported by Beam, such as
 
         {"fields": {"drug": "text", "uses": "list", "dose": "number"},
          "templates": {"en": ["{drug} is used against {uses}."], "zh": ["{drug}用于治疗{uses}。"]},
@@ -51,13 +49,9 @@ def generate(path: str, field: str) -> list[Generated]:
     A record may lack fields; sentences that name a missing field are skipped. The sentences of a
     document are ordered by a hash of record number and sentence.
 
-    Args:
-      path: path of the file, on any file system supported by Beam.
-      field: dotted name of the setting, for messages.
-
-    Raises:
-      ConfigError: the file does not exist or has another format; a template or record has a field
-        that is not in `fields`; a value has another type; or a record fits no sentence.
+    Raises ConfigError, which names the setting `field`: the file does not exist or has another
+    format; a template or record has a field that is not in `fields`; a value has another type; or a
+    record fits no sentence.
     """
     where = f"{field}: {path}"
     try:

@@ -8,11 +8,9 @@ import re
 HAN_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 """Unified ideographs with their extensions, and compatibility ideographs: first and last."""
 HAN = "".join(f"{chr(first)}-{chr(last)}" for first, last in HAN_RANGES)
-HIRAGANA_KATAKANA = "\u3040-\u30ff"
-"""Both blocks of kana, with their marks."""
+HIRAGANA_KATAKANA = "\u3040-\u30ff"  # both blocks of kana, with their marks
 
-_MARKS = "！（），：；？"
-"""The full-width signs that Chinese is written with."""
+_MARKS = "！（），：；？"  # the full-width signs that Chinese is written with
 _TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _FULL_WIDTH = re.compile("[\uff01-\uff5e]+")
 _FULL_WIDTH_NO_MARKS = re.compile(
@@ -20,12 +18,8 @@ _FULL_WIDTH_NO_MARKS = re.compile(
 
 
 def fold_width(text: str, marks: bool = False) -> str:
-    """The text with full-width letters, digits and signs as ASCII; every position stays.
-
-    Args:
-      text: any text.
-      marks: also ！（），：；？, with which Chinese is written.
-    """
+    """The text with full-width letters, digits and signs as ASCII; every position stays. With
+    `marks` also ！（），：；？, with which Chinese is written."""
     if text.isascii():
         return text
     encoded = text.encode("utf-8", "surrogatepass")  # thirty times faster to search than the text

@@ -8,7 +8,7 @@ import shutil
 import stat
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
@@ -16,8 +16,7 @@ from apache_beam.io.localfilesystem import LocalFileSystem
 
 from maxlm.config.schema import ConfigError
 
-TEMPORARY = "_temporary"
-"""Folder inside an output for files that a run needs only while it runs."""
+TEMPORARY = "_temporary"  # folder inside an output for files that a run needs only while it runs
 
 
 def shard_of(document_id: str, shards: int) -> int:
@@ -61,21 +60,16 @@ class UnreadableFolder(ConfigError):
 def match(root: str, pattern: str, enter: Callable[[str], bool] = lambda folder: True,
           unfollowed: Callable[[str], None] = lambda folder: None) -> Iterator[FileMetadata]:
     """Files below a folder, in no order. Everything but folders counts as a file, broken links too.
+    Raises UnreadableFolder for a folder of this machine in which the pattern might match.
 
     Beam's own `match` and `delete` treat a whole path as a pattern, so that a folder called `[1]`
-    is not found.
+    is not found. Here `root` is taken literally; the pattern is a glob of paths below it, as Beam
+    defines it: `**` crosses directories.
 
-    Args:
-      root: folder, taken literally.
-      pattern: glob of paths below it, as Beam defines it: `**` crosses directories.
-      enter: whether to list a folder of this machine; gets its path below `root` with a / at its
-        end.
-      unfollowed: called with the paths below `root` of symbolic links to folders in which the
-        pattern might match. They are not followed: a file could be found twice, or without end.
-        The folders that the pattern names before its first wildcard may be links.
-
-    Raises:
-      UnreadableFolder: a folder of this machine in which the pattern might match.
+    `enter` decides whether to list a folder of this machine; it gets its path below `root` with a /
+    at its end. `unfollowed` is called with the paths below `root` of symbolic links to folders in
+    which the pattern might match. They are not followed: a file could be found twice, or without
+    end. The folders that the pattern names before its first wildcard may be links.
     """
     root = root.rstrip("/") + "/"
     literal = re.match(r"[^\[*?]*", pattern)
@@ -95,11 +89,8 @@ def match(root: str, pattern: str, enter: Callable[[str], bool] = lambda folder:
 
 def _walk(root: str, pattern: str, start: str, enter: Callable[[str], bool],
           unfollowed: Callable[[str], None]) -> Iterator[str]:
-    """Paths of the files in the folders in which a pattern might match; see `match`.
-
-    Args:
-      start: folder below `root` to begin in.
-    """
+    """Paths of the files in the folders, from `start` on, in which a pattern might match; see
+    `match`."""
     levels: list[re.Pattern[str]] = []  # of the names of folders, by depth
     *folders, last = pattern.split("/")
     for level in folders:
@@ -156,11 +147,8 @@ _IRREGULAR = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IF
 
 def irregular(path: str) -> str | None:
     """What a path of this machine is, in words, if it is not a regular file: opening or reading it
-    might never end. None for a regular file and on other file systems.
-
-    Raises:
-      OSError: it does not exist, is a broken link, or lacks permission.
-    """
+    might never end. None for a regular file and on other file systems. Raises OSError if it does
+    not exist, is a broken link, or lacks permission."""
     if not is_local(path):
         return None
     mode = os.stat(path).st_mode
@@ -196,8 +184,8 @@ def make_folder(path: str) -> None:
 
 
 class _Hashed(io.RawIOBase):
-    """A binary file that counts and hashes the bytes written to it. Closing it leaves the file
-    below open."""
+    """Counts and hashes the bytes written to a binary file, and leaves the file open when
+    closed."""
 
     def __init__(self, handle: Any):
         self._handle, self.digest, self.size = handle, hashlib.sha256(), 0
@@ -218,20 +206,13 @@ class _Hashed(io.RawIOBase):
 
 def write_atomically(path: str, temporary: str, content: bytes | Callable[[Any], Any]
                      ) -> tuple[int, str]:
-    """Writes a file under a temporary name and renames it when complete.
-
-    Args:
-      path: final path; an older file there is replaced.
-      temporary: existing folder on the same file system for the unfinished file.
-      content: of the file, or a function that writes it to a binary handle, only forwards.
-
-    Returns:
-      Size in bytes and SHA-256.
-    """
+    """Writes a file under a temporary name and renames it when complete; returns its size in bytes
+    and its SHA-256. An older file is replaced. `temporary` is an existing folder on the same file
+    system for the unfinished file; `content` may be a function that writes to a binary handle, only
+    forwards."""
     unfinished = FileSystems.join(temporary, f"unfinished-{uuid.uuid4().hex}")
     try:
-        with FileSystems.create(
-                unfinished, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        with create_raw(unfinished) as handle:
             hashed = _Hashed(handle)
             if callable(content):
                 content(hashed)
@@ -245,7 +226,16 @@ def write_atomically(path: str, temporary: str, content: bytes | Callable[[Any],
     return hashed.size, hashed.digest.hexdigest()
 
 
+def open_raw(path: str) -> BinaryIO:
+    """The file's own bytes, never decompressed by Beam."""
+    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+
+
+def create_raw(path: str) -> BinaryIO:
+    """A new file whose bytes Beam does not compress."""
+    return FileSystems.create(path, compression_type=CompressionTypes.UNCOMPRESSED)
+
+
 def read_bytes(path: str) -> bytes:
-    """The whole file."""
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+    with open_raw(path) as handle:
         return handle.read()

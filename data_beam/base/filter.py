@@ -6,37 +6,26 @@ from typing import Any, ClassVar
 
 from data_beam.base.records import Document, Dropped
 
-Span = tuple[int, int]
-"""Start and end of a part of a text."""
+Span = tuple[int, int]  # start and end of a part of a text
 Highlight = str | Callable[[str, Mapping[str, Any]], list[Span]]
 """What to highlight in a dropped text: a regular expression, or a function of the text and the
 settings of the filter (`section`, as plain values)."""
 
 
 class Filter(ABC):
-    """Judges one document at a time. Each worker makes one instance; its constructor loads models.
+    """Judges one document at a time. Each worker makes one instance; its constructor gets the
+    settings from `section` of the recipe, loads models, and raises ConfigError for a setting that
+    is unusable, such as a model that does not exist. Filters that compare documents with each other
+    are in `dedup`."""
 
-    Filters that compare documents with each other are in `dedup`.
-
-    Attributes:
-      name: written to the column `stage` of documents that it drops.
-      section: the field of the recipe with its settings.
-      libraries: distributions whose version may change its decisions, without numpy. Their
-        versions are part of the fingerprint of the stages.
-      highlights: (reason, what the report highlights in texts dropped for this reason). The quote
-        at the end of `detail` is always highlighted.
-
-    Args:
-      config: the settings, from `section` of the recipe.
-
-    Raises:
-      ConfigError: a setting is unusable, such as a model that does not exist.
-    """
-
-    name: ClassVar[str]
-    section: ClassVar[str]
+    name: ClassVar[str]  # written to the column `stage` of documents that it drops
+    section: ClassVar[str]  # the field of the recipe with its settings
     libraries: ClassVar[tuple[str, ...]] = ()
+    """Distributions whose version may change its decisions, without numpy; these versions are part
+    of the fingerprint of the stages."""
     highlights: ClassVar[tuple[tuple[str, Highlight], ...]] = ()
+    """(reason, what the report highlights in texts dropped for this reason). The quote at the end
+    of `detail` is always highlighted."""
 
     def __init__(self, config: Any):
         self._config = config

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-GOLDEN = 0x9E3779B97F4A7C15
-"""2^64 / golden ratio, made odd: multiplication by it modulo 2^64 loses no bit."""
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, made odd: multiplying modulo 2^64 loses no bit
 MIX_MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _FIRST, _SECOND = map(np.uint64, MIX_MULTIPLIERS)
 

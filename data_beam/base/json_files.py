@@ -1,6 +1,7 @@
 """JSON files that may be damaged or of another program."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from data_beam.base import files
@@ -11,15 +12,11 @@ class NotThisKind(ValueError):
 
 
 def read(path: str, shape: Any) -> Any:
-    """The value of a JSON file, after a check of its shape.
+    """The value of a JSON file that exists; raises NotThisKind if it is not JSON, or not of the
+    shape.
 
-    Args:
-      path: an existing file.
-      shape: a type; a list of one shape, for all items; a dict from `str` to one shape, for all
-        values; or a dict from names to shapes, for an object with these and maybe more.
-
-    Raises:
-      NotThisKind: it is not JSON, or of another shape.
+    A shape is a type; a list of one shape, for all items; a dict from `str` to one shape, for all
+    values; or a dict from names to shapes, for an object with these and maybe more.
     """
     try:
         value = json.loads(files.read_bytes(path))
@@ -29,6 +26,11 @@ def read(path: str, shape: Any) -> Any:
         raise NotThisKind("no JSON: nested too deep") from None
     _check(value, shape, "")
     return value
+
+
+def read_lines(path: str) -> Iterator[Any]:
+    """The values of a file of JSON lines."""
+    return map(json.loads, files.read_bytes(path).splitlines())
 
 
 def _check(value: Any, shape: Any, at: str) -> None:

@@ -20,15 +20,10 @@ class ReasonedError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """Where a record comes from.
-
-    Attributes:
-      source: name of the source.
-      path: of the file, relative to the root of its input.
-      record: number of the record in its file, from 1: a line of jsonl, an item of a json array, a
-        row of Parquet or of a query, a record of a web archive. None for a file that is one
-        document, and for the file as a whole.
-    """
+    """Where a record comes from: the source, the path of the file relative to the root of its
+    input, and the number of the record in its file, from 1 (a line of jsonl, an item of a json
+    array, a row of Parquet or of a query, a record of a web archive). It is None for a file that is
+    one document, and for the file as a whole."""
 
     source: str
     path: str
@@ -51,13 +46,10 @@ class Record:
     domain: str
     licence: str
     url: str
-    bytes_sha256: str
-    """Of the record's raw bytes: the decompressed file, the line, or the field."""
+    bytes_sha256: str  # of the record's raw bytes: the decompressed file, the line, or the field
     transforms: tuple[str, ...] = ()
-    data: bytes = b""
-    """Content of a binary format (PDF, EPUB); `text` is empty then."""
-    offset: int | None = None
-    """See `Document`."""
+    data: bytes = b""  # content of a binary format (PDF, EPUB); `text` is empty then
+    offset: int | None = None  # see `Document`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,21 +63,15 @@ class Document:
     url: str
     language: str
     language_score: float | None
-    sha256: str
-    """Of the clean text in UTF-8."""
+    sha256: str  # of the clean text in UTF-8
     bytes_sha256: str
-    transforms: tuple[str, ...]
-    """Steps that changed the text since its bytes, in order."""
-    is_code: bool = False
-    """Source code, which filters for prose do not judge."""
+    transforms: tuple[str, ...]  # steps that changed the text since its bytes, in order
+    is_code: bool = False  # source code, which filters for prose do not judge
     scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Measurements of the filters, by name: `perplexity`, `quality`, `pii/email` and so on."""
 
-    cluster: str = ""
-    """Id of the representative of its near copies, "" for a document without near copies."""
-    split_key: str = ""
-    """Hash that decides the split, shared by documents that must not be separated; "" means
-    `sha256`."""
+    cluster: str = ""  # id of the representative of its near copies, "" without near copies
+    split_key: str = ""  # hash shared by documents that must share a split; "" means `sha256`
     offset: int | None = None
     """Of a record of a web archive: the byte of the file at which it begins, or at which the
     compressed member that holds it begins."""
@@ -96,29 +82,23 @@ class Document:
             self, text=text, sha256=text_sha256(text), transforms=self.transforms + transforms)
 
     def with_scores(self, **scores: float) -> "Document":
-        """The document with more scores."""
         return dataclasses.replace(self, scores={**self.scores, **scores})
 
 
 @dataclasses.dataclass(frozen=True)
-class Dropped:
+class _Rejected:
+    origin: Origin
+    stage: str
+    reason: str  # counts are by stage and reason
+    detail: str = ""
+
+
+class Dropped(_Rejected):
     """A document that a filter left out."""
 
-    origin: Origin
-    stage: str
-    reason: str
-    """Counts are by stage and reason."""
-    detail: str = ""
 
-
-@dataclasses.dataclass(frozen=True)
-class DeadLetter:
+class DeadLetter(_Rejected):
     """A record, or a part of a file, that could not be read."""
-
-    origin: Origin
-    stage: str
-    reason: str
-    detail: str = ""
 
 
 Outcome = Document | Dropped | DeadLetter

@@ -11,33 +11,22 @@ from apache_beam.io.filesystems import FileSystems
 from data_beam.base import files
 from data_beam.config import RecipeConfig
 
-KINDS = {"documents": "parquet", "dropped": "parquet", "dead_letters": "jsonl",
-         "samples": "jsonl"}
+KINDS = {"documents": "parquet", "dropped": "parquet", "dead_letters": "jsonl", "samples": "jsonl"}
 """What every stage writes, a file a shard: `samples` are texts of some dropped documents."""
 
-Report = dict[str, Any]
-"""What a writer says of one file, or of a source: collected in the stage's manifest."""
+Report = dict[str, Any]  # what a writer says of a file, or of a source, for the stage's manifest
 
 
 @dataclasses.dataclass(frozen=True)
 class StagePaths:
-    """Folders and numbers of a stage, for workers too.
+    """Folders and numbers of a stage, for workers too."""
 
-    Attributes:
-      inputs: folder of the stage before; for the first, the file that lists the inputs.
-      earlier: folders of all stages before, in order.
-      output: this stage's folder.
-      temporary: existing folder on the same file system, emptied when the stage is whole.
-      progress: existing local folder for workers' progress, or "" when they are elsewhere.
-      order: numbers of all shards, in the order in which they are handed to workers.
-    """
-
-    inputs: str
-    earlier: tuple[str, ...]
-    output: str
-    temporary: str
-    progress: str
-    order: Sequence[int]
+    inputs: str  # folder of the stage before; for the first, the file that lists the inputs
+    earlier: tuple[str, ...]  # folders of all stages before, in order
+    output: str  # this stage's folder
+    temporary: str  # existing folder on the same file system, emptied when the stage is whole
+    progress: str  # existing local folder for workers' progress, or "" when they are elsewhere
+    order: Sequence[int]  # numbers of all shards, in the order in which they are handed to workers
 
     @property
     def shards(self) -> int:
@@ -46,7 +35,6 @@ class StagePaths:
 
     @property
     def reports(self) -> str:
-        """Folder of the reports of this stage."""
         return FileSystems.join(self.temporary, "reports")
 
     def shard_path(self, folder: str, kind: str, shard: int) -> str:
@@ -57,15 +45,9 @@ class StagePaths:
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """What a stage's `run` gets.
-
-    Attributes:
-      recipe: the whole recipe.
-      paths: where.
-      pipeline: runs one Beam pipeline: it calls its argument with an empty one to be filled, and
-        comes back when the pipeline is done.
-      corpus: manifest of the corpus as far as it is known, for the stage `report`.
-    """
+    """What a stage's `run` gets. `pipeline` runs one Beam pipeline: it calls its argument with an
+    empty one to be filled, and comes back when the pipeline is done. `corpus` is the manifest of
+    the corpus as far as it is known, for the stage `report`."""
 
     recipe: RecipeConfig
     paths: StagePaths

@@ -14,14 +14,9 @@ def load(name: str, field: str) -> Callable[..., Any]:
     """The function that `package.module:function` names.
 
     The module must be importable on every worker: installed there, or in the directory that the
-    command is started in.
-
-    Args:
-      name: as the user wrote it.
-      field: dotted name of the setting, for messages.
-
-    Raises:
-      ConfigError: not of that form, no such module or function, or the module fails to import.
+    command is started in. `field` is the dotted name of the setting, for messages. Raises
+    ConfigError for a name of another form, no such module or function, and a module that fails to
+    import.
     """
     module_name, colon, function_name = name.partition(":")
     if not (module_name and colon and function_name):

@@ -24,16 +24,14 @@ Korean one has more even where most words are in Han characters (図書館で勉
 _PUNCTUATION = "！（），：；？［］～"
 """The full-width forms of ASCII that are punctuation of Chinese (GB/T 15834-2011). Filters, which
 only compare, fold more of them (`base.characters`)."""
-_TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)
-             if chr(code) not in _PUNCTUATION}
+_TO_ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in _PUNCTUATION}
 
 # Hard-wrapped text. The thresholds are our own.
 _MIN_WRAPS = 4
 _MIN_SHARE = 0.6
 _WIDTHS = range(40, 121)
 _OWN_LINE = re.compile(r"\s|[-*+•·|>#=~_]|\d{1,3}[.)、]|[(（][\d一二三四五六七八九十]{1,3}[)）]"
-                       r"|第\S{1,6}[条章节回]")
-"""The beginning of a line that is never joined: indented, an item, a table row, a heading."""
+                       r"|第\S{1,6}[条章节回]")  # beginning of a line that is never joined
 _WIDE = re.compile("[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uf900-\ufaff\ufe30-\ufe4f"
                    "\uff00-\uff60\uffe0-\uffe6\U00020000-\U0003fffd]")
 

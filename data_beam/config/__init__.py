@@ -17,10 +17,3 @@ from data_beam.config.models import (
 )
 from data_beam.config.recipe import AugmentConfig, LimitConfig, RecipeConfig, SplitConfig
 from data_beam.config.sources import FORMATS, InputConfig, SourceConfig
-
-__all__ = ["FORMATS", "AugmentConfig", "CleanConfig", "DecontaminateConfig", "DedupConfig",
-           "EvaluationSetConfig", "ExtractConfig", "FilterConfig", "InputConfig",
-           "KeywordListConfig", "LanguageConfig", "LicenceConfig", "LimitConfig", "MinHashConfig",
-           "PerplexityConfig", "PerplexityModelConfig", "PrivacyConfig", "QualityConfig",
-           "RecipeConfig", "RepeatedTextConfig", "SafetyConfig", "SimHashConfig", "SourceConfig",
-           "SplitConfig"]

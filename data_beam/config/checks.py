@@ -15,11 +15,9 @@ oc or os pa pam pfl pl pms pnb ps pt qu rm ro ru rue sa sah sc scn sco sd sh si 
 sv sw ta te tg th tk tl tr tt tyv ug uk ur uz vec vep vi vls vo wa war wuu xal xmf yi yo yue zh
 und
 """
-LANGUAGES = frozenset(_CODES.split())
-"""Codes that fastText's lid.176 tells apart, and `und`."""
+LANGUAGES = frozenset(_CODES.split())  # codes that fastText's lid.176 tells apart, and `und`
 
-CHINESE = ("zh", "yue", "wuu")
-"""Languages that are written in Han characters alone; rjieba cuts their words."""
+CHINESE = ("zh", "yue", "wuu")  # written in Han characters alone; rjieba cuts their words
 SPACELESS = frozenset(("bo", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"))
 """Languages that write no spaces between words."""
 
@@ -37,6 +35,13 @@ def check_not_empty(section: Any, path: str, *names: str) -> None:
     for name in names:
         if not getattr(section, name).strip():
             raise ConfigError(f"{path}.{name}: must not be empty")
+
+
+def check_unique(names: list[str], path: str, what: str = "the name {!r} is used twice") -> None:
+    """Raises ConfigError for the first of several equal names."""
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{path}: {what.format(name)}")
 
 
 def check_order(table: Any, path: str, *names: str) -> None:
@@ -62,14 +67,10 @@ def changed(section: Any, default: Any) -> list[str]:
 
 def check_idle(section: Any, path: str, reason: str, fix: str, *, default: Any = None,
                only: Iterable[str] | None = None) -> None:
-    """Raises ConfigError where fields that have no effect were changed.
+    """Raises ConfigError where fields that have no effect were changed from the defaults of their
+    class, or from `default`: the fields in `only`, or all.
 
-    Args:
-      section: the section of the fields.
-      reason: completes "does nothing while".
-      fix: what the user should set instead.
-      default: the unchanged section; by default, the defaults of its class.
-      only: the fields without effect, if others of the section have one.
+    `reason` completes "does nothing while"; `fix` is what the user should set instead.
     """
     usual = type(section)()
     if section == usual:  # written out, as in lines=RepeatedTextConfig(enabled=False)

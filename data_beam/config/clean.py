@@ -21,8 +21,7 @@ class CleanConfig:
         "simplified, s2t traditional; tw and hk are the scripts of Taiwan and Hong Kong, p also "
         "takes their words",
         choices=("none", "t2s", "tw2s", "tw2sp", "hk2s", "s2t", "s2tw", "s2twp", "s2hk"))
-    rejoin_lines: bool = setting(
-        False, "join the lines of text that was broken at a fixed width")
+    rejoin_lines: bool = setting(False, "join the lines of text that was broken at a fixed width")
     fix_mojibake: bool = setting(True, "repair text decoded with the wrong encoding (ftfy)")
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from data_beam.config.checks import check_idle, check_not_empty
+from data_beam.config.checks import check_idle, check_not_empty, check_unique
 from maxlm.config.schema import ConfigError, setting
 
 EVALUATION_FORMATS = ("jsonl", "json", "parquet", "text")
@@ -69,10 +69,7 @@ class DecontaminateConfig:
             if getattr(self, f"min_{unit}") > getattr(self, unit):
                 raise ConfigError(f"{path}.min_{unit}: must be at most {path}.{unit} "
                                   f"({getattr(self, unit)})")
-        names = [each.name for each in self.sets]
-        for name in names:
-            if names.count(name) > 1:
-                raise ConfigError(f"{path}.sets: the name {name!r} is used twice")
+        check_unique([each.name for each in self.sets], f"{path}.sets")
         if not self.sets and self != DecontaminateConfig():
             raise ConfigError(f"{path}.sets: is empty, so the other fields of {path} do nothing; "
                               "name the evaluation sets")

@@ -86,8 +86,7 @@ class RepeatedTextConfig:
     enabled: bool = setting(False, "remove them")
     min_characters: int = setting(
         40, "shorter ones are kept; surrounding whitespace does not count", minimum=1)
-    max_documents: int = setting(
-        3, "a text in more documents is kept only in the first", minimum=1)
+    max_documents: int = setting(3, "a text in more documents is kept only in the first", minimum=1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,8 +17,7 @@ class ExtractConfig:
     advertisement_elements: bool = setting(
         True, "html: leave out elements whose class or id says that they are an advertisement, a "
         "cookie notice, share buttons, related links, a newsletter form, a sidebar or a footer")
-    comments: bool = setting(
-        False, "html: keep sections of readers' comments")
+    comments: bool = setting(False, "html: keep sections of readers' comments")
     max_link_density: float = setting(
         0.8, "html, resiliparse: a block of at least min_block_links links in which they make up a "
         "larger share of the characters is a menu and left out; 1 keeps all", minimum=0.0,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from data_beam.config.checks import CHINESE, SPACELESS, check_idle, check_languages
 from maxlm.config.schema import ConfigError, setting, suggestion
 
-THRESHOLDS = ("en", "zh")
-"""Languages that filters have thresholds for."""
+THRESHOLDS = ("en", "zh")  # languages that filters have thresholds for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,12 +58,9 @@ class FilterConfig:
                        only=("short_line_width",))
 
     def thresholds_of(self, path: str = "filters") -> dict[str, str]:
-        """Language -> the language whose thresholds judge it.
-
-        Raises:
-          ConfigError: an entry of `same_as` is not of the form `language=thresholds`, names an
-            unknown language, or would cut a language without spaces at spaces.
-        """
+        """Language -> the language whose thresholds judge it. Raises ConfigError if an entry of
+        `same_as` is not of the form `language=thresholds`, names an unknown language, or would cut
+        a language without spaces at spaces."""
         result = {name: name for name in THRESHOLDS}
         for entry in self.same_as:
             language, equals, other = entry.partition("=")
@@ -83,13 +79,9 @@ class FilterConfig:
 
 
 def add_filter(name: str, settings: type) -> None:
-    """Adds the section `filters.NAME` to `FilterConfig`, as if it stood in the class.
-
-    Args:
-      name: of the filter.
-      settings: a frozen dataclass whose fields all have defaults; its docstring begins with the
-        line that `--help` shows.
-    """
+    """Adds the section `filters.NAME` to `FilterConfig`, as if it stood in the class. `settings` is
+    a frozen dataclass whose fields all have defaults; its docstring begins with the line that
+    `--help` shows."""
     if name in FilterConfig.__dataclass_fields__:
         raise ValueError(f"config.filters.{name} exists already; give the filter another name")
     section = setting(settings(), str(settings.__doc__).partition("\n")[0])
@@ -126,9 +118,7 @@ class LicenceConfig:
                               "licences to keep")
 
 
-ACTIONS = ("placeholder", "drop", "keep")
-"""`placeholder` puts `[EMAIL]` and the like in its place, `drop` leaves the document out, `keep`
-only counts."""
+ACTIONS = ("placeholder", "drop", "keep")  # puts [EMAIL] or the like, leaves out, only counts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,8 +135,7 @@ class PrivacyConfig:
     ip: str = setting("placeholder", "IP addresses: [IP]", choices=ACTIONS)
     passport: str = setting("placeholder", "passport numbers: [PASSPORT]", choices=ACTIONS)
     plate: str = setting("placeholder", "PRC licence plates: [PLATE]", choices=ACTIONS)
-    name: str = setting(
-        "placeholder", "names that name_recogniser finds: [NAME]", choices=ACTIONS)
+    name: str = setting("placeholder", "names that name_recogniser finds: [NAME]", choices=ACTIONS)
     drop_over: int = setting(
         0, "a document with more than this many items of kinds to drop is dropped; up to so many "
         "become placeholders", minimum=0)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from data_beam.config.checks import check_idle, check_not_empty
+from data_beam.config.checks import check_idle, check_not_empty, check_unique
 from maxlm.config.schema import ConfigError, setting
 
 
@@ -36,8 +36,7 @@ class PerplexityModelConfig:
 
 @dataclasses.dataclass(frozen=True)
 class PerplexityConfig:
-    """Drops documents that are unlikely under an n-gram model of clean text. Source code is
-    not judged."""
+    """Drops documents unlikely under an n-gram model of clean text. Source code is not judged."""
 
     models: tuple[PerplexityModelConfig, ...] = setting(
         (), "one for each language; empty switches it off")
@@ -45,10 +44,8 @@ class PerplexityConfig:
         "keep", "documents in a language without a model", choices=("keep", "drop"))
 
     def check(self, path: str) -> None:
-        languages = [model.language for model in self.models]
-        for language in languages:
-            if languages.count(language) > 1:
-                raise ConfigError(f"{path}.models: the language {language!r} has two models")
+        check_unique([model.language for model in self.models], f"{path}.models",
+                     "the language {!r} has two models")
         if not self.models:
             check_idle(self, path, f"{path}.models is empty", "name the models")
 
@@ -72,8 +69,7 @@ class QualityConfig:
 class KeywordListConfig:
     """A list of words."""
 
-    language: str = setting(
-        dataclasses.MISSING, "language of the documents it is for; * for all")
+    language: str = setting(dataclasses.MISSING, "language of the documents it is for; * for all")
     file: str = setting(
         dataclasses.MISSING, "one keyword a line; # begins a comment, ! a harmless phrase that "
         "holds a keyword")

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from data_beam.config.checks import check_unique
 from data_beam.config.clean import CleanConfig, LanguageConfig
 from data_beam.config.decontaminate import DecontaminateConfig
 from data_beam.config.dedup import DedupConfig
@@ -48,7 +49,6 @@ class AugmentConfig:
 
     @property
     def enabled(self) -> bool:
-        """Whether anything is made."""
         return bool(self.synonyms or self.templates or self.back_translation)
 
     def check(self, path: str) -> None:
@@ -102,9 +102,7 @@ class RecipeConfig:
         if not self.sources:
             raise ConfigError(f"{path}.sources: at least one is needed")
         names = [source.name for source in self.sources]
-        for name in names:
-            if names.count(name) > 1:
-                raise ConfigError(f"{path}.sources: the name {name!r} is used twice")
+        check_unique(names, f"{path}.sources")
         target = self.augment.template_source
         if target and target not in names:
             raise ConfigError(f"{path}.augment.template_source: no source {target!r}; "

@@ -21,8 +21,7 @@ Compression (gzip, bzip2, zstd) is recognised by content for every format but `s
 `parquet`.
 """
 
-BINARY_FORMATS = ("pdf", "epub")
-"""Formats whose records are bytes."""
+BINARY_FORMATS = ("pdf", "epub")  # formats whose records are bytes
 FORMATS_WITH_FIELDS = ("jsonl", "json", "sqlite", "parquet")
 
 
@@ -71,8 +70,7 @@ class SourceConfig:
     domain: str = setting(dataclasses.MISSING, "general, domain, code or a name of your own")
     licence: str = setting(dataclasses.MISSING, "SPDX licence of the documents")
     inputs: tuple[InputConfig, ...] = setting(dataclasses.MISSING, "the files")
-    allow_unreadable: bool = setting(
-        False, "go on although no record of the source can be read")
+    allow_unreadable: bool = setting(False, "go on although no record of the source can be read")
     language: str = setting(
         "", "language of all its prose, if known; empty identifies it for each document")
     max_bytes: int = setting(

@@ -19,25 +19,16 @@ _MAX_BYTES = 2**31
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """One item of an evaluation set.
+    """One item of an evaluation set."""
 
-    Attributes:
-      number: within the set, from 1.
-      texts: one a field (and one an element of a list).
-      fields: the field of each text; "" in a file of format `text`.
-    """
-
-    number: int
-    texts: tuple[str, ...]
-    fields: tuple[str, ...]
+    number: int  # within the set, from 1
+    texts: tuple[str, ...]  # one a field (and one an element of a list)
+    fields: tuple[str, ...]  # the field of each text; "" in a file of format `text`
 
 
 def paths(config: EvaluationSetConfig, field: str) -> list[str]:
-    """The files of a set, sorted.
-
-    Raises:
-      ConfigError: there is none; a folder cannot be read; a path is not a regular file.
-    """
+    """The files of a set, sorted. Raises ConfigError if there is none, a folder cannot be read, or
+    a path is not a regular file."""
     root = config.root.rstrip("/\\") + "/"
     try:
         found = sorted(entry.path for entry in files.match(root, config.pattern))
@@ -122,16 +113,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def read(config: EvaluationSetConfig, field: str) -> list[Item]:
-    """All items of a set, in the order of its files.
-
-    Args:
-      config: the set.
-      field: dotted name of the setting, for messages.
-
-    Raises:
-      ConfigError: no file, a file that cannot be read as its format, a row without one of the
-        fields, or no item at all.
-    """
+    """All items of a set, in the order of its files. Raises ConfigError, which names the setting
+    `field`: no file, a file that cannot be read as its format, a row without one of the fields, or
+    no item at all."""
     items: list[Item] = []
     for path in paths(config, field):
         for place, row in _rows(config.format, path, f"{field}: {path}"):

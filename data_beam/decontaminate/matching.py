@@ -19,6 +19,7 @@ import xxhash
 
 from data_beam.base.characters import HAN, HIRAGANA_KATAKANA
 from data_beam.base.hashing import GOLDEN, mix64
+from data_beam.config import DecontaminateConfig
 
 # Scripts written without spaces between words: kana, Han, Thai, Lao, Myanmar, Khmer.
 _UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u31f0-\u31ff\uff66-\uff9f"
@@ -118,8 +119,8 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _normalised(text: str) -> tuple[str, list[int], list[int]]:
-    """The normalised text that `tokens` cuts, and for each of its characters start and end in
-    `text`."""
+    """The normalised text that `tokens` cuts, and start and end in `text` of each of its
+    characters."""
     kept, places = _visible(text)
     pieces: list[str] = []
     starts: list[int] = []
@@ -163,27 +164,16 @@ _FILTER_MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 _SLOTS_PER_NGRAM = 8
 
 
-@dataclasses.dataclass(frozen=True)
-class Lengths:
-    """Length of n-grams, and of the shortest text that is searched for, in tokens by kind of
-    script."""
-
-    words: int
-    min_words: int
-    characters: int
-    min_characters: int
-
-    def of(self, found: list[str]) -> tuple[int, int]:
-        """n, and the fewest tokens, for a text of these tokens."""
-        if mostly_unspaced(found):
-            return self.characters, self.min_characters
-        return self.words, self.min_words
+def lengths(found: list[str], config: DecontaminateConfig) -> tuple[int, int]:
+    """n, and the fewest tokens that are searched for, of a text of these tokens."""
+    if mostly_unspaced(found):
+        return config.characters, config.min_characters
+    return config.words, config.min_words
 
 
 @dataclasses.dataclass(frozen=True)
 class Match:
-    """Tokens `start` to `start + length` of a document contain an n-gram of the text with number
-    `text`."""
+    """Tokens `start` to `start + length` of a document contain an n-gram of text number `text`."""
 
     start: int
     length: int
@@ -218,12 +208,10 @@ def _window_hashes(hashes: np.ndarray, lengths: Iterable[int]) -> Iterator[tuple
 
 class _Table:
     """N-grams by the hash of their first units: the sorted hashes, the n-gram of each, and a bit
-    table that rejects most other hashes fast.
+    table that rejects most other hashes fast. Of equal n-grams the first is kept.
 
-    Args:
-      grams: arrays of length n: hash, text, offset and number of units of each n-gram. Of equal
-        n-grams the first is kept.
-      whole: [n] hashes of all units.
+    `grams` are arrays of length n: hash, text, offset and number of units of each n-gram; `whole`
+    are [n] hashes of all units.
     """
 
     def __init__(self, grams: list[np.ndarray], whole: np.ndarray):
@@ -250,24 +238,20 @@ class _Table:
 
 
 class NgramIndex:
-    """The n-grams of texts.
+    """The n-grams of texts, each given by its tokens.
 
     A text with n or more tokens is searched for by its n-grams. A shorter text is searched for as a
     whole if it has at least the minimum number of tokens; otherwise it is ignored. If several texts
     have an n-gram, the index names the first.
 
     Memory: 8 bytes for each token (character), and about 35 for each n-gram.
-
-    Args:
-      texts: the tokens of each text.
-      lengths: n, and the minimum number of tokens.
     """
 
-    def __init__(self, texts: Iterable[list[str]], lengths: Lengths):
+    def __init__(self, texts: Iterable[list[str]], config: DecontaminateConfig):
         self._texts: list[np.ndarray] = []
         gathered: dict[tuple[bool, int], list[list[np.ndarray]]] = {}
         for number, found in enumerate(texts):
-            n, fewest = lengths.of(found)
+            n, fewest = lengths(found, config)
             n = min(n, len(found))
             characters = mostly_unspaced(found)
             units, starts = _unit_hashes(found if n >= fewest else [], characters)
@@ -297,8 +281,7 @@ class NgramIndex:
                    for table in tables.values())
 
     def find(self, found: list[str]) -> list[Match]:
-        """All matches of n-grams in the tokens of a document, by kind of script, length and
-        position."""
+        """All matches of n-grams in the tokens of a document, by script, length and position."""
         matches = []
         for characters, tables in self._tables.items():
             units, starts = _unit_hashes(found, characters)

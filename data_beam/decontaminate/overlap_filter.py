@@ -17,39 +17,25 @@ import numpy as np
 from data_beam.base.filter import Filter
 from data_beam.base.records import Document, Dropped, Origin, text_sha256
 from data_beam.config.decontaminate import DecontaminateConfig
-from data_beam.decontaminate import evaluation_sets
-from data_beam.decontaminate.matching import (
-    Lengths,
-    Match,
-    NgramIndex,
-    mostly_unspaced,
-    spans,
-    tokens,
-)
+from data_beam.decontaminate import evaluation_sets, matching
+from data_beam.decontaminate.matching import Match, mostly_unspaced, tokens
 from maxlm.config.schema import ConfigError
 
 _EXCERPT = 80
-_NAMED = 5
-"""Items named in the detail or the transforms of one document."""
-_CHECKED = 100
-"""Items of each set that are planted at start."""
-_ALONE = 2
-"""An answer alone is evidence from so many n-grams on."""
+_NAMED = 5  # items named in the detail or the transforms of one document
+_CHECKED = 100  # items of each set that are planted at start
+_ALONE = 2  # an answer alone is evidence from so many n-grams on
 
-Owner = tuple[str, int]
-"""Set and number of an item."""
+Owner = tuple[str, int]  # set and number of an item
 
 
 @dataclasses.dataclass(frozen=True)
 class SetCounts:
     """What is searched for of one evaluation set."""
 
-    items: int
-    """In its files."""
-    too_short: int
-    """Items not searched for, because each of their texts has too few words or characters."""
-    texts: int
-    """Fields and elements of lists that are searched for."""
+    items: int  # in its files
+    too_short: int  # items of which no text has enough words or characters
+    texts: int  # fields and elements of lists that are searched for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,17 +50,13 @@ class _Text:
 
 
 class DecontaminateFilter(Filter):
-    """Drops documents, or removes passages, by n-grams shared with evaluation sets.
+    """Drops documents, or removes passages, by n-grams shared with evaluation sets; `counts` are by
+    set.
 
     The share of a document's tokens that are in such n-grams becomes the score
-    `decontaminate/overlap`.
-
-    Attributes:
-      counts: by set.
-
-    Raises:
-      ConfigError: a set that cannot be read or has nothing to search for.
-      RuntimeError: an item planted in a text is not found, so the filter does not work.
+    `decontaminate/overlap`. Raises ConfigError for a set that cannot be read or has nothing to
+    search for, and RuntimeError if an item planted in a text is not found, so the filter does not
+    work.
     """
 
     name = "decontaminate"
@@ -91,16 +73,13 @@ class DecontaminateFilter(Filter):
 
     def __init__(self, config: DecontaminateConfig):
         super().__init__(config)
-        self._lengths = Lengths(config.words, config.min_words, config.characters,
-                                config.min_characters)
         self._texts: list[_Text] = []
-        self._short: dict[Owner, list[list[str]]] = {}
-        """Questions that are too short to be searched for, but count beside an answer."""
+        self._short: dict[Owner, list[list[str]]] = {}  # questions that only count beside an answer
         self.counts: dict[str, SetCounts] = {}
         items = {each.name: evaluation_sets.read(each, f"config.decontaminate.sets[{number}]")
                  for number, each in enumerate(config.sets)}
         raw: list[str] = []
-        self._index = NgramIndex(self._searched_for(items, raw), self._lengths)
+        self._index = matching.NgramIndex(self._searched_for(items, raw), config)
         self._count({name: len(those) for name, those in items.items()})
         self._check_planted(raw)
 
@@ -126,7 +105,7 @@ class DecontaminateFilter(Filter):
                 known[text].append(owner)
                 continue
             found = tokens(text)
-            n, fewest = self._lengths.of(found)
+            n, fewest = matching.lengths(found, self._config)
             if question and len(found) < fewest:
                 if 2 * len(found) >= fewest:
                     self._short.setdefault(owner, []).append(found)
@@ -243,7 +222,7 @@ class DecontaminateFilter(Filter):
         first = min((match for match, _ in evidence),
                     key=lambda match: (-runs[match.start], match.start))
         length, text = int(runs[first.start]), self._texts[first.text]
-        places = list(spans(document.text))
+        places = list(matching.spans(document.text))
         excerpt = " ".join(document.text[
             places[first.start][0]:places[first.start + length - 1][1]].split())[:_EXCERPT]
         of = f" of {text.field}" if text.field else ""
@@ -254,7 +233,7 @@ class DecontaminateFilter(Filter):
     def _without(self, text: str, matches: list[Match], count: int) -> tuple[str, int]:
         """The text without matches and `window` characters (and the words they cut) around them,
         and the number of passages removed. Pieces become paragraphs."""
-        starts, ends = np.array(list(spans(text))).T
+        starts, ends = np.array(list(matching.spans(text))).T
         covered = (_runs(matches, count) > 0).astype(np.int8)
         edges = np.flatnonzero(np.diff(covered, prepend=0, append=0))
         cuts: list[list[int]] = []

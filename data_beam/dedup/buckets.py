@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from data_beam.dedup.signatures import compare, hamming
+from data_beam.dedup.signatures import compare
 
-KEYED = np.dtype([("key", "<u8"), ("node", "<i8")])
-"""A band of MinHash, or a sampled shingle."""
-FINGERPRINTED = np.dtype([("key", "<u8"), ("node", "<i8"), ("fingerprint", "<u8")])
-"""A lookup key of SimHash."""
+KEYED = np.dtype([("key", "<u8"), ("node", "<i8")])  # a band of MinHash, or a sampled shingle
+FINGERPRINTED = np.dtype([("key", "<u8"), ("node", "<i8"), ("fingerprint", "<u8")])  # of SimHash
 REMEMBERED = 2**20
 """Number of pairs (about 150 MB) that are remembered as different and not compared again. Pairs
 beyond it may be compared again: thousands of pages of one template, all just under the threshold,
@@ -59,7 +57,7 @@ def simhash_buckets(entries: np.ndarray, distance: int) -> Iterator[np.ndarray]:
         group = entries[places]
         fingerprints, which = np.unique(group["fingerprint"], return_inverse=True)
         for fingerprint in fingerprints:
-            near = hamming(fingerprints, fingerprint) <= distance
+            near = np.bitwise_count(fingerprints ^ fingerprint) <= distance
             nodes = np.unique(group["node"][near[which]])
             if len(nodes) > 1:
                 yield nodes
@@ -110,19 +108,13 @@ class Verifier:
     """Finds pairs of copies in buckets, by comparing their shingles exactly.
 
     A pair of a bucket is compared unless the two nodes are already connected, or their numbers of
-    shingles rule out a copy, or they were compared before. So the edges connect every component of
-    the graph of copies that share a bucket, whatever the size of the bucket.
+    shingles rule out a copy, or they were compared before. So the `edges` connect every component
+    of the graph of copies that share a bucket, whatever the size of the bucket; they are not all
+    pairs.
 
-    Args:
-      threshold: smallest Jaccard similarity of copies.
-      containment: two nodes are also copies if one contains this share of the shingles of the
-        other; 0 turns this off.
-      size: returns the number of shingles of a node.
-      shingles: returns the shingles of a node, [shingles] uint64, ascending.
-
-    Attributes:
-      edges: pairs of copies: enough to connect all copies, but not all pairs.
-      comparisons: number of compared pairs.
+    Copies have at least the Jaccard similarity `threshold`, or one contains the share `containment`
+    of the shingles of the other (0: not looked for). `size` returns the number of shingles of a
+    node, `shingles` these, [shingles] uint64, ascending.
     """
 
     def __init__(self, threshold: float, containment: float, size: Callable[[int], int],
@@ -132,7 +124,7 @@ class Verifier:
         self._sets = UnionFind()
         self._different: set[tuple[int, int]] = set()
         self.edges: list[tuple[int, int]] = []
-        self.comparisons = 0
+        self.comparisons = 0  # compared pairs
 
     def add(self, bucket: Iterable[int]) -> None:
         """Compares the nodes of a bucket, ascending."""

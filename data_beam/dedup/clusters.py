@@ -13,7 +13,6 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet
 from apache_beam.io.filesystems import FileSystems
@@ -28,39 +27,29 @@ from data_beam.dedup.store import Store, rank
 from data_beam.sinks import documents
 from data_beam.sinks.shards import file_report
 
-SCHEMA = pa.schema([
-    ("cluster", pa.string()),
-    ("id", pa.string()),
-    ("source", pa.string()),
-    ("path", pa.string()),
-    ("record", pa.int64()),
-    ("characters", pa.int64()),
-    ("quality", pa.float64()),
-    ("similarity", pa.float64()),
-    ("kept", pa.bool_()),
-])
+SCHEMA = documents.string_schema(
+    ("cluster", "id", "source", "path", "record", "characters", "quality", "similarity", "kept"),
+    characters=pa.int64(), quality=pa.float64(), similarity=pa.float64(), kept=pa.bool_())
 """cluster: id of the kept document. similarity: exact Jaccard similarity of the shingles to those
 of the kept document. It may be below the threshold with `containment`, and with
 `clustering="component"` if only a chain of copies connects the two documents."""
 
 SUMMARY = "_summary.json"  # readers of Parquet folders skip names that begin with _
-LARGEST = 20
-"""Clusters listed in the summary."""
+_PLACE = ("source", "path", "record")
+_COPIED = (*_PLACE, "id", "characters", "quality")
+LARGEST = 20  # clusters listed in the summary
 
 
 def stars(ranked: list[dict[str, Any]], store: Store, search: Search
           ) -> list[list[tuple[dict[str, Any], float, float]]]:
-    """Divides the documents of a component into stars: a kept document and its copies.
+    """Divides the documents of a component, rows of the store sorted by `rank`, into stars: a kept
+    document and its copies.
 
     Documents are taken by rank. A document that is a copy of kept documents joins the star of the
     first of them; any other document is kept. With `clustering="component"` only the first is kept.
 
-    Args:
-      ranked: rows of the store, sorted by `rank`.
-
-    Returns:
-      Stars by the rank of their kept documents. A star has (row, similarity to the kept document,
-      share of its shingles that the kept document contains) for each document, the kept one first.
+    A star has (row, similarity to the kept document, share of its shingles that the kept document
+    contains) for each document, the kept one first. Stars come by the rank of their kept documents.
     """
     near, threshold = search.minhash, search.threshold
     everything = near.clustering == "component"
@@ -80,88 +69,66 @@ def stars(ranked: list[dict[str, Any]], store: Store, search: Search
     return found
 
 
-class KeepOne(beam.DoFn):
+def keep_one(path: str, search: Search, after: Search | None) -> Iterator[Any]:
     """File of components -> (shard, (id, decision)) for each document; to the output `rows`: (shard
     of the cluster, its rows).
 
-    The kept documents of one component share a split. If another search follows, edges between them
-    are written to a file for it.
-
-    Args:
-      search: for copies.
-      after: for documents that must share a split.
+    The kept documents of one component share a split. If another search follows, that for documents
+    which must share a split, edges between them are written to a file for it.
     """
-
-    def __init__(self, search: Search, after: Search | None):
-        self._search, self._after = search, after
-
-    def process(self, path: str) -> Iterator[Any]:
-        search, linked = self._search, []
-        shards = search.texts.paths.shards
-        store = search.store()
-        for nodes in components.read_components(path):
-            ranked = sorted(map(store.row, nodes), key=rank)
-            found = stars(ranked, store, search)
-            shared = {"split_key": ranked[0]["sha256"]} if len(found) > 1 else {}
-            for star in found:
-                kept = star[0][0]
-                cluster = kept["id"] if len(star) > 1 else ""
-                linked.append((ranked[0]["node"], kept["node"]))
-                rows = []
-                for row, similarity, held in star:
-                    part = ("" if similarity >= search.threshold or not search.minhash.containment
-                            else f"{held:.3f} of it is in that, ")
-                    rows.append({
-                        "cluster": cluster, "similarity": similarity, "kept": row is kept,
-                        **{name: row[name] for name in (
-                            "id", "source", "path", "record", "characters", "quality")}})
-                    yield files.shard_of(row["id"], shards), (row["id"], {
-                        "kept": row is kept, "cluster": cluster, **(shared if row is kept else {}),
-                        "detail": f"similarity {similarity:.3f} to {kept['id']}, {part}the longest "
-                                  f"of {len(star)}"})
-                if cluster:
-                    rows.sort(key=lambda row: (not row["kept"], row["id"]))
-                    yield TaggedOutput("rows", (files.shard_of(cluster, shards), rows))
-        store.close()
-        linked = [edge for edge in linked if edge[0] != edge[1]]
-        if linked and self._after:
-            components.write_edges(search.texts.paths, self._after.folder(
-                "edges", "linked-" + path.rpartition("/")[2]), linked)
+    linked = []
+    shards = search.texts.paths.shards
+    store = search.store()
+    for nodes in components.read_components(path):
+        ranked = sorted(map(store.row, nodes), key=rank)
+        found = stars(ranked, store, search)
+        shared = {"split_key": ranked[0]["sha256"]} if len(found) > 1 else {}
+        for star in found:
+            kept = star[0][0]
+            cluster = kept["id"] if len(star) > 1 else ""
+            linked.append((ranked[0]["node"], kept["node"]))
+            rows = []
+            for row, similarity, held in star:
+                part = ("" if similarity >= search.threshold or not search.minhash.containment
+                        else f"{held:.3f} of it is in that, ")
+                rows.append({"cluster": cluster, "similarity": similarity, "kept": row is kept,
+                             **{name: row[name] for name in _COPIED}})
+                yield files.shard_of(row["id"], shards), (row["id"], {
+                    "kept": row is kept, "cluster": cluster, **(shared if row is kept else {}),
+                    "detail": f"similarity {similarity:.3f} to {kept['id']}, {part}the longest of "
+                              f"{len(star)}"})
+            if cluster:
+                rows.sort(key=lambda row: (not row["kept"], row["id"]))
+                yield TaggedOutput("rows", (files.shard_of(cluster, shards), rows))
+    store.close()
+    linked = [edge for edge in linked if edge[0] != edge[1]]
+    if linked and after:
+        name = "linked-" + path.rpartition("/")[2]
+        components.write_edges(search.texts.paths, after.folder("edges", name), linked)
 
 
-class ShareSplit(beam.DoFn):
+def share_split(path: str, search: Search) -> Iterator[tuple[int, tuple[str, dict[str, Any]]]]:
     """File of components -> (shard, (id, {"split_key": hash})) for each document. The hash is that
     of the text of the component's first document by rank."""
-
-    def __init__(self, search: Search):
-        self._search = search
-
-    def process(self, path: str) -> Iterator[tuple[int, tuple[str, dict[str, Any]]]]:
-        store = self._search.store()
-        for nodes in components.read_components(path):
-            rows = [store.row(node) for node in nodes]
-            key = min(rows, key=rank)["sha256"]
-            for row in rows:
-                yield files.shard_of(row["id"], self._search.texts.paths.shards), (
-                    row["id"], {"split_key": key})
-        store.close()
+    store = search.store()
+    for nodes in components.read_components(path):
+        rows = [store.row(node) for node in nodes]
+        key = min(rows, key=rank)["sha256"]
+        for row in rows:
+            yield files.shard_of(row["id"], search.texts.paths.shards), (
+                row["id"], {"split_key": key})
+    store.close()
 
 
-class WriteClusters(beam.DoFn):
+def write_clusters(element: tuple[int, dict[str, Iterable[Any]]], paths: StagePaths) -> Report:
     """(shard, {"rows": rows of clusters}) -> the report on the file, after it is written."""
-
-    def __init__(self, paths: StagePaths):
-        self._paths = paths
-
-    def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
-        shard, groups = element
-        rows = [row for rows in sorted(groups["rows"], key=lambda rows: rows[0]["cluster"])
-                for row in rows]
-        path = path_of(self._paths.output, shard, self._paths.shards)
-        size, digest = _write(self._paths, path, lambda handle: documents.write_table(
-            handle, pa.Table.from_pylist(rows, SCHEMA)))
-        yield {**file_report(self._paths, path, size, digest, len(rows)),
-               "clusters": _largest(rows)}
+    shard, groups = element
+    rows = [row for rows in sorted(groups["rows"], key=lambda rows: rows[0]["cluster"])
+            for row in rows]
+    path = path_of(paths.output, shard, paths.shards)
+    size, digest = _write(paths, path, lambda handle: documents.write_table(
+        handle, pa.Table.from_pylist(rows, SCHEMA)))
+    return {**file_report(paths, path, size, digest, len(rows)), "clusters": _largest(rows)}
 
 
 def path_of(folder: str, shard: int, shards: int) -> str:
@@ -195,7 +162,7 @@ def _largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """How many clusters and documents, and the largest of them."""
     sizes = collections.Counter(row["cluster"] for row in rows)
     entries = [{"cluster": row["cluster"], "documents": sizes[row["cluster"]],
-                **{name: row[name] for name in ("source", "path", "record")}}
+                **{name: row[name] for name in _PLACE}}
                for row in rows if row["kept"]]
     return {"clusters": len(sizes), "documents": len(rows), "largest": _order(entries)}
 
@@ -205,13 +172,8 @@ def _order(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_summary(paths: StagePaths, reports: Iterable[Report], found: dict[str, Any]) -> Report:
-    """Writes `clusters/_summary.json` and returns its report.
-
-    Args:
-      paths: of the stage.
-      reports: on all files of clusters.
-      found: settings and counts of the search.
-    """
+    """Writes `clusters/_summary.json` from the reports on all files of clusters and the settings
+    and counts of the searches; returns its report."""
     parts = [report["clusters"] for report in reports]
     summary = {
         **found, "clusters": sum(part["clusters"] for part in parts),

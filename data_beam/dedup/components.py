@@ -26,18 +26,14 @@ _NODES_A_FILE = 200_000
 _EDGES_A_PART = 2**22
 _LEAST_PARTS = 4
 _NODE = np.dtype("<i8")
-_MOST_ROUNDS = 64
-"""log2 squared of 10^9 nodes would be 900; under 20 were ever needed."""
+_MOST_ROUNDS = 64  # log2 squared of 10^9 nodes would be 900; under 20 were ever needed
 
 
 # On arrays.
 
 def connected(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Components of [n, 2] int64 edges, by one worker.
-
-    Returns:
-      [nodes] int64 ascending, and [nodes] int64: the smallest node of the component of each.
-    """
+    """Components of [n, 2] int64 edges, by one worker: [nodes] int64 ascending, and [nodes] int64,
+    the smallest node of the component of each."""
     # Imported here: it takes a second, and few workers need it.
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -65,11 +61,8 @@ def _stars(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def large_star(edges: np.ndarray) -> tuple[np.ndarray, int]:
     """Links the larger neighbours of each node to the smallest node of its star.
 
-    Args:
-      edges: [n, 2] int64, both directions of every edge; all those that begin in the same node.
-
-    Returns:
-      [m, 2] int64 edges from a node to a smaller one, and the number of edges that changed.
+    Takes [n, 2] int64, both directions of every edge; all those that begin in the same node.
+    Returns [m, 2] int64 edges from a node to a smaller one, and the number of edges that changed.
     """
     if not len(edges):
         return edges, 0
@@ -82,11 +75,8 @@ def large_star(edges: np.ndarray) -> tuple[np.ndarray, int]:
 def small_star(edges: np.ndarray) -> tuple[np.ndarray, int]:
     """Links each node and its smaller neighbours to the smallest of them.
 
-    Args:
-      edges: [n, 2] int64, from a node to a smaller one; all those that begin in the same node.
-
-    Returns:
-      [m, 2] int64 edges from a node to a smaller one, and the number of edges that changed.
+    Takes [n, 2] int64, from a node to a smaller one; all those that begin in the same node. Returns
+    [m, 2] int64 edges from a node to a smaller one, and the number of edges that changed.
     """
     if not len(edges):
         return edges, 0
@@ -136,24 +126,19 @@ def read_components(path: str) -> Iterator[list[int]]:
         yield np.sort(nodes).tolist()
 
 
-class OneWorker(beam.DoFn):
-    """Anything -> files of components, once."""
-
-    def __init__(self, paths: StagePaths, edges: str, output: str):
-        self._paths, self._edges, self._output = paths, edges, output
-
-    def process(self, _: Any) -> None:
-        edges = read_edges(_list(self._edges))
-        if not len(edges):
-            return
-        nodes, labels = connected(edges)
-        order = np.argsort(labels, kind="stable")
-        pairs = np.stack([labels[order], nodes[order]], axis=1)
-        starts = np.flatnonzero(np.concatenate([[True], pairs[1:, 0] != pairs[:-1, 0]]))
-        wanted = np.arange(0, len(pairs), _NODES_A_FILE)
-        cuts = np.unique(starts[np.searchsorted(starts, wanted, side="right") - 1])
-        for number, chunk in enumerate(np.split(pairs, cuts[1:])):
-            write_edges(self._paths, FileSystems.join(self._output, f"{number:05d}"), chunk)
+def by_one_worker(_: Any, paths: StagePaths, edges: str, output: str) -> None:
+    """Anything -> files of components in the folder `output`, once."""
+    found = read_edges(_list(edges))
+    if not len(found):
+        return
+    nodes, labels = connected(found)
+    order = np.argsort(labels, kind="stable")
+    pairs = np.stack([labels[order], nodes[order]], axis=1)
+    starts = np.flatnonzero(np.concatenate([[True], pairs[1:, 0] != pairs[:-1, 0]]))
+    wanted = np.arange(0, len(pairs), _NODES_A_FILE)
+    cuts = np.unique(starts[np.searchsorted(starts, wanted, side="right") - 1])
+    for number, chunk in enumerate(np.split(pairs, cuts[1:])):
+        write_edges(paths, FileSystems.join(output, f"{number:05d}"), chunk)
 
 
 def _by_first(edges: np.ndarray, parts: int) -> Iterator[tuple[int, bytes]]:
@@ -182,16 +167,11 @@ def _write_components(element: tuple[int, Iterable[bytes]], paths: StagePaths, o
 
 
 def in_rounds(run: RunPipeline, paths: StagePaths, edges: str, output: str, number: int) -> int:
-    """Finds components by alternating large and small stars, a pipeline a round.
+    """Finds components by alternating large and small stars, a pipeline a round; returns the number
+    of rounds, of which the last one changed nothing.
 
-    Args:
-      run: runs one pipeline.
-      paths: of the stage.
-      edges: folder of the edges, of which there are `number`.
-      output: folder for the components; those of rounds are beside it.
-
-    Returns:
-      The number of rounds, of which the last one changed nothing.
+    `edges` is the folder of the edges, of which there are `number`; `output` is the folder for the
+    components, and those of rounds are beside it.
     """
     parts = max(_LEAST_PARTS, -(-2 * number // _EDGES_A_PART))
     for count in range(1, _MOST_ROUNDS + 1):

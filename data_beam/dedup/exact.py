@@ -95,8 +95,7 @@ class CountOccurrences(beam.DoFn):
         for _, row in texts.read(shard, repeated=False, progress=self._progress):
             if not row["is_code"]:
                 me = indices[row["source"]], int(row["id"][:16], 16)
-                found += [(value, *me) for value in set(
-                    hashes(row["text"], self._unit, settings))]
+                found += [(value, *me) for value in set(hashes(row["text"], self._unit, settings))]
             if len(found) > _FLUSH:
                 yield from self._pack(found)
                 found = []
@@ -114,8 +113,7 @@ class CountOccurrences(beam.DoFn):
 def _write_repeated(element: tuple[int, Iterable[bytes]], texts: Texts, unit: str) -> int:
     """(part, packed occurrences) -> the part, once a file has the first of each repeated one."""
     part, blobs = element
-    table = repeated(buckets.unpack(blobs, OCCURRENCE),
-                     getattr(texts.settings, unit).max_documents)
+    table = repeated(buckets.unpack(blobs, OCCURRENCE), getattr(texts.settings, unit).max_documents)
     write_file(texts.paths, work(texts.paths, "repeated", unit, f"{part:02d}"), table.tobytes())
     return part
 

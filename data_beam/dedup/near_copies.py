@@ -5,11 +5,10 @@ A node is a document; an edge connects two copies (see `buckets`).
     shards -> (key, node) by key -> buckets -> by their first node -> units -----------.
                                        `-> nodes by shard -> shards -> store ---------- +-> edges
 
-Keys and nodes are shuffled as packed arrays. A worker reads the texts of its shard twice: once for
-the keys, and once for the shingles of the documents that share a bucket (`store`).
-
-Keys are the bands of MinHash. `simhash` adds the lookup keys of SimHash. `containment` adds one
-shingle in 16, because a document that is part of a much longer one shares few bands with it.
+A worker reads the texts of its shard twice: once for the keys, and once for the shingles of the
+documents that share a bucket (`store`). Keys are the bands of MinHash. `simhash` adds the lookup
+keys of SimHash. `containment` adds one shingle in 16, because a document that is part of a much
+longer one shares few bands with it.
 """
 
 import dataclasses
@@ -27,7 +26,7 @@ from data_beam.base.hashing import mix64
 from data_beam.config import MinHashConfig, SimHashConfig
 from data_beam.dedup import buckets, signatures, store
 from data_beam.dedup.components import read_edges, write_edges
-from data_beam.dedup.signatures import distinct, shingles
+from data_beam.dedup.signatures import shingles
 from data_beam.dedup.texts import Texts, shards_of, work, write_file
 from data_beam.runners.progress import WorkerProgress
 
@@ -36,42 +35,26 @@ _ENTRIES_A_PART = 2**22
 _ROWS_A_UNIT = 2**16
 _LEAST_PARTS = 8
 _MINHASH, _SIMHASH, _SHINGLES = range(3)
-_SAMPLED = 16
-"""One of this many shingles is a key of containment: those that are 0 modulo it (Broder 1997)."""
-_EXPECTED_SAMPLES = 64
-"""Keys of containment of a document with about 1,000 shingles; used to choose the number of
-parts."""
-MOST_HOLDERS = 200
-"""A shingle that more documents contain is a common phrase, so it is not a key of containment."""
+_SAMPLED = 16  # a shingle that is 0 modulo this is a key of containment (Broder 1997)
+_EXPECTED_SAMPLES = 64  # of a document with about 1,000 shingles, for the number of parts
+MOST_HOLDERS = 200  # a shingle of more documents is a common phrase and no key of containment
 
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """Settings of a search, and the folder of its working files.
+    """Settings of a search, and the folder of its working files."""
 
-    Attributes:
-      name: of the working folder.
-      threshold: smallest similarity of copies.
-      bands, rows: of the signature.
-      minhash: sizes of shingles, containment, and whether code is compared.
-      simhash: a second source of candidates, if it is enabled.
-      hot_bucket: buckets with more documents are counted as hot.
-      texts: reads the documents.
-      offsets: what `texts.shard_offsets` returns.
-    """
-
-    name: str
-    threshold: float
-    bands: int
-    rows: int
-    minhash: MinHashConfig
-    simhash: SimHashConfig
-    hot_bucket: int
-    texts: Texts
-    offsets: tuple[int, ...]
+    name: str  # of the working folder
+    threshold: float  # smallest similarity of copies
+    bands: int  # of the signature
+    rows: int  # of the signature
+    minhash: MinHashConfig  # sizes of shingles, containment, and whether code is compared
+    simhash: SimHashConfig  # a second source of candidates, if it is enabled
+    hot_bucket: int  # buckets with more documents are counted as hot
+    texts: Texts  # reads the documents
+    offsets: tuple[int, ...]  # what `texts.shard_offsets` returns
 
     def folder(self, *parts: str) -> str:
-        """Path in the working folder."""
         return work(self.texts.paths, self.name, *parts)
 
     def store(self) -> store.Store:
@@ -122,9 +105,9 @@ class Keys(beam.DoFn):
                 signatures.signature(values, search.bands * search.rows), search.bands,
                 search.rows))
             if search.simhash.enabled:
-                fingerprints.append(signatures.simhash(distinct(values)))
+                fingerprints.append(signatures.simhash(np.unique(values)))
             if search.minhash.containment:
-                sampled.append(distinct(values[values % np.uint64(_SAMPLED) == 0]))
+                sampled.append(np.unique(values[values % np.uint64(_SAMPLED) == 0]))
             if len(nodes) == _FLUSH_ROWS:
                 yield from self._pack(*held)
                 for each in held:
@@ -155,8 +138,7 @@ class Keys(beam.DoFn):
 
     def _by_part(self, kind: int, entries: np.ndarray, keys: int
                  ) -> Iterator[tuple[tuple[int, int], bytes]]:
-        """Divides entries into parts by key, so that a part of the whole corpus has a few
-        million."""
+        """Divides entries into parts by key: a part of the whole corpus has a few million."""
         parts = max(_LEAST_PARTS, -(-self._search.offsets[-1] * keys // _ENTRIES_A_PART))
         part = (entries["key"] % np.uint64(parts)).astype(np.int64)
         for number, values in buckets.by_part(part, entries):
@@ -205,7 +187,7 @@ def _write_store(element: tuple[int, Iterable[bytes]], search: Search) -> str:
     folder = search.folder("store")
     files.make_folder(folder)
     store.write(folder, search.texts.paths.temporary, shard, (
-        (row, columns, distinct(search.shingles(columns)))
+        (row, columns, np.unique(search.shingles(columns)))
         for row, columns in search.texts.read(shard, rows.tolist())))
     return ""
 

@@ -43,19 +43,15 @@ _NO_SPACES = (
     (0x1B000, 0x1B16F),  # Kana supplements
     *HAN_RANGES,
 )
-_LAST = 0x3FFFF
-"""Code points above are private use, variation selectors and unassigned."""
-_POWERS = 256
+_LAST = 0x3FFFF  # code points above are private use, variation selectors and unassigned
 _MULTIPLIER = 0xD1342543DE82EF95  # odd; Steele and Vigna 2021, table of 64-bit LCG multipliers
+_POWERS = np.power(np.uint64(_MULTIPLIER), np.arange(256, dtype=np.uint64))
 
 _SEED = 0x6D61786C6D  # any constant; another one gives other signatures
-_CHUNK = 2**16
-"""Products in memory at a time: fits in a core's cache."""
-EMPTY = np.iinfo(np.uint64).max
-"""Each element of the signature of no shingles."""
+_CHUNK = 2**16  # products in memory at a time: fits in a core's cache
+EMPTY = np.iinfo(np.uint64).max  # each element of the signature of no shingles
 
-BITS = 64
-"""Of a fingerprint."""
+BITS = 64  # of a fingerprint
 
 
 # Shingles.
@@ -76,23 +72,13 @@ def _classes() -> np.ndarray:
 
 
 @functools.cache
-def _powers() -> np.ndarray:
-    """[256] uint64: powers of the multiplier."""
-    return np.array([pow(_MULTIPLIER, power, 2**64) for power in range(_POWERS)], np.uint64)
-
-
-@functools.cache
 def _factors(size: int) -> tuple[np.uint64, ...]:
     """An odd constant for each place in a shingle."""
     return tuple(mix64(np.arange(1, size + 1, dtype=np.uint64)) | np.uint64(1))
 
 
 def token_hashes(text: str) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens of a text.
-
-    Returns:
-      [tokens] uint64 hashes, and [tokens] bool: whether it is a letter that stands alone.
-    """
+    """The tokens of a text: [tokens] uint64 hashes, and [tokens] bool, whether it stands alone."""
     points = np.frombuffer(text.lower().encode("utf-32-le", "surrogatepass"), np.uint32)
     kinds = _classes()[np.minimum(points, _LAST)]
     kept = np.flatnonzero(kinds)
@@ -107,24 +93,19 @@ def token_hashes(text: str) -> tuple[np.ndarray, np.ndarray]:
     place = np.arange(len(kept)) - np.repeat(first, np.diff(first, append=len(kept)))
     values = (points + np.uint64(1)) * np.uint64(GOLDEN)
     values ^= values >> np.uint64(32)
-    values *= _powers()[place % _POWERS]
+    values *= _POWERS[place % len(_POWERS)]
     return np.add.reduceat(values, first), kinds[first] == _ALONE
 
 
 def shingles(text: str, word_ngram: int = 5, character_ngram: int = 5) -> np.ndarray:
     """The shingles of a text: [shingles] uint64 in no order, some maybe more than once; empty for
-    too few tokens.
-
-    Args:
-      word_ngram: tokens of a shingle that begins with a word.
-      character_ngram: tokens of a shingle that begins with a letter that stands alone.
-    """
+    too few tokens. A shingle that begins with a word has `word_ngram` tokens, one that begins with
+    a letter that stands alone `character_ngram`."""
     tokens, alone = token_hashes(text)
     if word_ngram == character_ngram:
         return _windows(tokens, word_ngram)
     by_words, by_letters = _windows(tokens, word_ngram), _windows(tokens, character_ngram)
-    return np.concatenate([by_words[~alone[:len(by_words)]],
-                           by_letters[alone[:len(by_letters)]]])
+    return np.concatenate([by_words[~alone[:len(by_words)]], by_letters[alone[:len(by_letters)]]])
 
 
 def _windows(tokens: np.ndarray, size: int) -> np.ndarray:
@@ -135,14 +116,8 @@ def _windows(tokens: np.ndarray, size: int) -> np.ndarray:
     return mix64(result)
 
 
-def distinct(values: np.ndarray) -> np.ndarray:
-    """The set of an array's values, ascending."""
-    values = np.sort(values)
-    return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
-
-
 def compare(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """Of two sets, each `distinct`: their Jaccard similarity |A and B| / |A or B|, and the share
+    """Of two sets, each ascending: their Jaccard similarity |A and B| / |A or B|, and the share
     |A and B| / |B| of the second that the first holds. Both are 0 when a set is empty: a text
     without shingles is similar to nothing."""
     if not len(first) or not len(second):
@@ -154,7 +129,7 @@ def compare(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
 
 
 def jaccard(first: np.ndarray, second: np.ndarray) -> float:
-    """Jaccard similarity of two sets, each `distinct`."""
+    """Jaccard similarity of two sets, each ascending."""
     return compare(first, second)[0]
 
 
@@ -234,6 +209,3 @@ def lookup_keys(fingerprints: np.ndarray, distance: int, blocks: int) -> np.ndar
     return mix64((fingerprints[:, None] & chosen) ^ mix64(numbers + np.uint64(1)))
 
 
-def hamming(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Number of bits in which uint64 arrays differ."""
-    return np.bitwise_count(first ^ second)

@@ -15,18 +15,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
+from data_beam.sinks.documents import string_schema
 
 _CACHE_BYTES = 256 * 2**20
-_SCHEMA = pa.schema([
-    ("row", pa.int64()), ("start", pa.int64()), ("size", pa.int64()),
-    ("characters", pa.int64()), ("quality", pa.float64()),
-    ("id", pa.string()), ("sha256", pa.string()), ("source", pa.string()), ("path", pa.string()),
-    ("record", pa.int64()),
-])
+_NUMBERS = ("row", "start", "size", "characters", "record")
+_SCHEMA = string_schema((*_NUMBERS, "quality", "id", "sha256", "source", "path"),
+                        **dict.fromkeys(_NUMBERS, pa.int64()), quality=pa.float64())
 
 
 def rank(row: dict[str, Any]) -> tuple[int, float, str]:
@@ -37,13 +34,9 @@ def rank(row: dict[str, Any]) -> tuple[int, float, str]:
 
 def write(folder: str, temporary: str, shard: int,
           rows: Iterable[tuple[int, dict[str, Any], np.ndarray]]) -> None:
-    """Writes the store of a shard.
-
-    Args:
-      folder, temporary: existing folders of the stores and, on the same file system, for unfinished
-        files.
-      rows: (row, columns of the document, shingles in ascending order), in order of rows.
-    """
+    """Writes the store of a shard from (row, columns of the document, shingles in ascending order),
+    in order of rows. The folders of the stores and for unfinished files exist, on one file
+    system."""
     table: list[dict[str, Any]] = []
 
     def shingles(handle: Any) -> None:
@@ -88,8 +81,7 @@ class Store:
             base = FileSystems.join(self._folder, f"{number:05d}")
             table = pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(f"{base}.parquet")))
             columns = [table[name].to_numpy() for name in ("row", "start", "size")]
-            handle = FileSystems.open(
-                f"{base}.shingles", compression_type=CompressionTypes.UNCOMPRESSED)
+            handle = files.open_raw(f"{base}.shingles")
             shard = self._shards[number] = _Shard(handle, table, *columns)
         return shard, int(shard.rows.searchsorted(node - self._offsets[number]))
 
@@ -119,7 +111,6 @@ class Store:
         return {**shard.table.slice(place, 1).to_pylist()[0], "node": node}
 
     def close(self) -> None:
-        """Closes the files."""
         for shard in self._shards.values():
             shard.handle.close()
         self._shards.clear()

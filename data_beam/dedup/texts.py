@@ -18,7 +18,6 @@ import apache_beam as beam
 import numpy as np
 import pyarrow.parquet
 import xxhash
-from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
@@ -34,8 +33,7 @@ OCCURRENCE = np.dtype([("hash", "<u8"), ("source", "<u2"), ("id", "<u8")])
 
 _COLUMNS = ["id", "source", "path", "record", "text", "sha256", "is_code", "scores"]
 _SEPARATORS = {"paragraphs": re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+"), "lines": re.compile(r"\n")}
-UNITS = tuple(_SEPARATORS)
-"""In the order in which they are removed."""
+UNITS = tuple(_SEPARATORS)  # in the order in which they are removed
 
 
 # Working files.
@@ -51,17 +49,13 @@ def write_file(paths: StagePaths, path: str, data: bytes) -> None:
     files.write_atomically(path, paths.temporary, data)
 
 
-class WriteDecisions(beam.DoFn):
+def write_decisions(element: tuple[int, Iterable[tuple[str, Any]]], paths: StagePaths, step: str
+                    ) -> int:
     """(shard, [(id, decision)]) -> the shard, once a file has the decisions of the step on it."""
-
-    def __init__(self, paths: StagePaths, step: str):
-        self._paths, self._step = paths, step
-
-    def process(self, element: tuple[int, Iterable[tuple[str, Any]]]) -> Iterator[int]:
-        shard, decisions = element
-        write_file(self._paths, work(self._paths, self._step, f"{shard:05d}.json"),
-                   json.dumps(dict(sorted(dict(decisions).items()))).encode("utf-8"))
-        yield shard
+    shard, decisions = element
+    write_file(paths, work(paths, step, f"{shard:05d}.json"),
+               json.dumps(dict(sorted(dict(decisions).items()))).encode("utf-8"))
+    return shard
 
 
 def read_decisions(paths: StagePaths, step: str, shard: int) -> dict[str, Any]:
@@ -77,14 +71,12 @@ def shard_offsets(paths: StagePaths) -> tuple[int, ...]:
     its row added to the offset of its shard."""
     offsets = [0]
     for shard in range(paths.shards):
-        with FileSystems.open(paths.shard_path(paths.inputs, "documents", shard),
-                              compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        with files.open_raw(paths.shard_path(paths.inputs, "documents", shard)) as handle:
             offsets.append(offsets[-1] + pyarrow.parquet.ParquetFile(handle).metadata.num_rows)
     return tuple(offsets)
 
 
 def shards_of(nodes: np.ndarray, offsets: tuple[int, ...]) -> np.ndarray:
-    """Shard of each node."""
     return np.searchsorted(np.asarray(offsets), nodes, side="right") - 1
 
 
@@ -103,15 +95,8 @@ def hashes(text: str, unit: str, settings: RepeatedTextConfig) -> Iterator[int]:
 
 
 def repeated(occurrences: np.ndarray, max_documents: int) -> np.ndarray:
-    """First occurrence of each text that is in too many documents.
-
-    Args:
-      occurrences: [n] `OCCURRENCE`, one for each text and document.
-      max_documents: a text in more documents is repeated.
-
-    Returns:
-      [m] `OCCURRENCE`, in order of the hash.
-    """
+    """First occurrence of each text that is in more than `max_documents`, in order of the hash: [m]
+    of [n] `OCCURRENCE`, one for each text and document."""
     ordered = np.sort(np.unique(occurrences), order=["hash", "source", "id"])
     _, starts, counts = np.unique(ordered["hash"], return_index=True, return_counts=True)
     return ordered[starts[counts > max_documents]]
@@ -132,17 +117,11 @@ def _remove(text: str, unit: str, minimum: int, first: dict[int, tuple[int, int]
 
 @dataclasses.dataclass(frozen=True)
 class Texts:
-    """Reads the remaining documents.
+    """Reads the remaining documents."""
 
-    Attributes:
-      paths: of the stage.
-      settings: of the stage.
-      sources: names of the sources, in the order of the recipe.
-    """
-
-    paths: StagePaths
-    settings: DedupConfig
-    sources: tuple[str, ...]
+    paths: StagePaths  # of the stage
+    settings: DedupConfig  # of the stage
+    sources: tuple[str, ...]  # names of the sources, in the order of the recipe
 
     def shard_numbers(self, start: Any) -> Any:
         """PCollection of the shard numbers, spread over the workers in the order of the stage."""
@@ -183,8 +162,7 @@ class Texts:
         wanted = None if rows is None else set(rows)
         remove = self.remover() if repeated else None
         path = self.paths.shard_path(self.paths.inputs, "documents", shard)
-        for number, row in enumerate(
-                documents.read_rows(path, documents.STAGE_SCHEMA, _COLUMNS)):
+        for number, row in enumerate(documents.read_rows(path, documents.STAGE_SCHEMA, _COLUMNS)):
             if progress is not None:
                 progress.add(documents=1)
             if row["id"] in dropped or (wanted is not None and number not in wanted):

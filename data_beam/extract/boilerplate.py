@@ -1,53 +1,20 @@
 """Boilerplate lines of a page: known markers in Chinese and English.
 
-A line is removed only if all of it is a marker in one of the forms below; prose that mentions one
-of the words, or begins with it, stays. We collected the forms from pages by hand.
-
-Few lines are markers, so a line is looked up by its first two characters (in lower case) before
-any pattern is tried.
+A line is removed only if all of it is a marker in one of the forms below, which we collected from
+pages by hand; prose that mentions one of the words, or begins with it, stays. Few lines are
+markers, so a line is looked up by its first two characters (in lower case) before any pattern is
+tried.
 """
 
 import re
 
-_LAST_LINES = 10
-"""Copyright lines are removed among the last lines with text only: higher up they may be part of a
-licence."""
+from data_beam.base import word_lists
 
+_LAST_LINES = 10  # with text, of which copyright lines go; higher up may be a licence
 
-def _words(table: str) -> frozenset[str]:
-    return frozenset(re.split(r"[,\n]\s*", table.strip()))
-
-
-# Lines that are one of these.
-_ALONE = _words("""
-返回顶部, 回到顶部, 返回首页, 返回列表, 返回上一页, 加入收藏, 设为首页, 网站地图, 友情链接,
-打印本页, 关闭窗口, 查看全文, 展开全文, 阅读全文, 阅读原文, 查看更多, 查看原文, 我要评论,
-发表评论, 热门推荐, 为你推荐, 猜你喜欢, 广告, 相关阅读, 相关新闻, 相关文章, 相关推荐,
-相关链接, 相关资讯, 相关内容, 相关专题, 相关报道, 推荐阅读, 推荐文章, 延伸阅读, 热门文章,
-热门新闻, 热点新闻, 更多精彩, 更多文章, 更多新闻, 精彩推荐, 最新文章, 最新资讯,
-上一篇, 下一篇, 上一页, 下一页, 上一章, 下一章, 分享, 转发, 收藏
-skip to content, skip to main content, skip to navigation, back to top, return to top
-scroll to top, print this page, print this article, leave a comment, leave a reply
-advertisement, advertisements, sponsored, sponsored content, sponsored links, email this article
-email this page, continue reading, read more, show more, load more, view all, related articles
-related posts, related stories, related news, related content, recommended articles
-recommended for you, popular posts, recent posts, latest news, more articles, more stories
-most read, most popular, most viewed, trending now, read next, you may also like
-you might also like, you may also enjoy, more from this author, previous post, next post
-previous article, next article, previous page, next page, older posts, newer posts
-previous story, next story, share, tweet, accept cookies, accept all cookies, manage cookies
-cookie settings
-""")
-# Lines that are several of these, with bars or dots between them.
-_IN_A_ROW = _ALONE | _words("""
-首页, 关于我们, 联系我们, 联系方式, 法律声明, 免责声明, 隐私政策, 隐私声明, 用户协议,
-服务条款, 帮助中心, 广告服务, 版权声明, 招聘信息, 诚聘英才, 登录, 注册, 投稿, 微信, 微博
-home, about, about us, contact, contact us, privacy, privacy policy, privacy notice, terms
-terms of use, terms of service, terms and conditions, terms & conditions, site map, sitemap, faq
-faqs, help, careers, advertise, advertise with us, log in, login, sign in, sign up, register
-cookies, cookie policy, accessibility, rss, feedback, legal, facebook, twitter, linkedin, reddit
-instagram, youtube
-""")
+_LISTS = word_lists.read("data_beam.extract", "boilerplate.txt")
+_ALONE = frozenset(_LISTS["alone"])
+_IN_A_ROW = _ALONE.union(_LISTS["in a row"])
 _BETWEEN = re.compile(r"\s*[|·•/｜]\s*")
 
 _NO_STOP = r"[^。！？；!?;]"
@@ -143,7 +110,6 @@ def is_marker(line: str) -> bool:
 
 
 def is_copyright(line: str) -> bool:
-    """Whether the whole line is a copyright notice."""
     line = line.strip(_EDGES)
     if "版权所有" in line:
         return _RIGHTS_ZH.fullmatch(line) is not None

@@ -15,25 +15,16 @@ _DOCUMENTATION: dict[str, Callable[[str], str]] = {
     "docstrings": documentation.docstrings,
     "package_description": documentation.package_description,
 }
-SOURCE_CODE = ("code", "python")
-"""Formats that are source code: filters of prose, and the check for garbled text, skip them."""
+SOURCE_CODE = ("code", "python")  # no filters of prose, no check for garbled text
 
 
-def extract(record: Record, config: ExtractConfig,
-            max_bytes: int) -> tuple[str, tuple[str, ...]]:
-    """The text without its markup, and the names of what was done.
+def extract(record: Record, config: ExtractConfig, max_bytes: int) -> tuple[str, tuple[str, ...]]:
+    """The text of a record without its markup, and the names of what was done.
 
     Formats without markup (`text`, `code`, `python`, `jsonl`, `json`, `sqlite`, `parquet`) come
-    back as they are. A pure function: nothing is kept between calls.
-
-    Args:
-      record: as read.
-      config: how.
-      max_bytes: that a compressed container (EPUB) may have when unpacked.
-
-    Raises:
-      ExtractionError: the record is not in the format its input claims.
-      NoText: it is, but holds no text.
+    back as they are. A compressed container (EPUB) may have `max_bytes` when unpacked. Raises
+    ExtractionError if the record is not in the format its input claims, NoText if it is, but holds
+    no text.
     """
     if record.format in SOURCE_CODE:
         return record.text, ()

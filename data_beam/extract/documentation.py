@@ -94,10 +94,8 @@ def _entries(node: ast.Module | ast.ClassDef, scope: str) -> list[str]:
 def docstrings(source: str) -> str:
     """The module's docstring, then each public class and function: its signature and docstring.
 
-    The syntax tree is read; nothing is executed.
-
-    Raises:
-      ExtractionError: the file does not parse with this Python.
+    The syntax tree is read; nothing is executed. Raises ExtractionError if this Python cannot parse
+    the file.
     """
     try:
         with warnings.catch_warnings():
@@ -111,14 +109,9 @@ def docstrings(source: str) -> str:
 
 
 def package_description(metadata: str) -> str:
-    """The long description in a METADATA file; of Markdown its prose.
-
-    Both places of the core metadata specification count: the message's body, and the older
-    `Description` header.
-
-    Raises:
-      ExtractionError: the file has no `Metadata-Version` header.
-    """
+    """The long description in a METADATA file; of Markdown its prose. Both places of the core
+    metadata specification count: the message's body, and the older `Description` header. Raises
+    ExtractionError if the file has no `Metadata-Version` header."""
     message = email.message_from_string(metadata.replace("\r\n", "\n"),
                                         policy=email.policy.compat32)
     if "Metadata-Version" not in message:

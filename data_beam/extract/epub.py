@@ -78,13 +78,9 @@ class _Book:
             raise _Missing(f"{name}: {error}") from None
 
 
-def _local(element: ET.Element) -> str:
-    """An element's name without its namespace, which is often wrong in books."""
-    return element.tag.rpartition("}")[2]
-
-
 def _all(root: ET.Element, name: str) -> Iterator[ET.Element]:
-    return (element for element in root.iter() if _local(element) == name)
+    """Elements of a name, in any namespace: these are often wrong in books."""
+    return (element for element in root.iter() if element.tag.rpartition("}")[2] == name)
 
 
 def _resolve(base: str, href: str) -> str:
@@ -138,19 +134,15 @@ def _chapters(book: _Book) -> list[str]:
 
 
 def text(data: bytes, limit: int) -> tuple[str, tuple[str, ...]]:
-    """The chapters of a book, with blank lines between them.
+    """The chapters of a book, with blank lines between them, and the names of what was done.
 
     All text of a chapter is kept, without a search for main content: the only menus of a book are
     its tables of contents, which are left out with the cover. Missing and damaged chapters are
-    skipped, and their number is among the names returned.
-
-    Args:
-      data: the file.
-      limit: bytes that its files may have when unpacked.
+    skipped, and their number is among the names.
 
     Raises:
       ExtractionError: not a zip file, no readable package document, no readable chapter; encrypted
-        text (DRM); a book larger than `limit`.
+        text (DRM); a book whose files have more than `limit` bytes when unpacked.
       NoText: chapters without text (a book of pictures).
     """
     book = _Book(data, limit)
@@ -177,5 +169,4 @@ def text(data: bytes, limit: int) -> tuple[str, tuple[str, ...]]:
     if not any(chapter.strip() for chapter in texts):
         raise NoText("no text layer", f"{len(texts)} chapters")
     done = (f"epub:missing_chapters={len(missing)}",) if missing else ()
-    return ("\n\n\n".join(chapter for chapter in texts if chapter.strip()),
-            ("extract:epub", *done))
+    return ("\n\n\n".join(chapter for chapter in texts if chapter.strip()), ("extract:epub", *done))

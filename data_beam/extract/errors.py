@@ -22,17 +22,10 @@ class NoText(ReasonedError):
 
 
 def check_garbled(text: str, max_fraction: float, unmapped: int = 0) -> None:
-    """Refuses a text in which too many characters are undecoded.
-
-    Args:
-      text: as extracted.
-      max_fraction: of the visible characters; a `(cid:N)` counts with its whole length.
-      unmapped: characters for which a PDF's fonts have no Unicode, if known; the larger of this
-        number and that of the text counts.
-
-    Raises:
-      NoText: `garbled text`, with the share and an excerpt.
-    """
+    """Raises NoText (`garbled text`, with the share and an excerpt) if more than `max_fraction` of
+    the visible characters are undecoded; a `(cid:N)` counts with its whole length. `unmapped` are
+    the characters for which a PDF's fonts have no Unicode, if known; the larger of this number and
+    that of the text counts."""
     first, garbled = -1, 0
     for pattern in (_GLYPH_NUMBER, _NO_CHARACTER):
         for found in pattern.finditer(text):

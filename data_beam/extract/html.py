@@ -143,8 +143,7 @@ def _resiliparse_leaves_out(value: str, comments: bool) -> bool:
 
 
 def _boilerplate_tokens(values: set[str], config: ExtractConfig) -> dict[str, str]:
-    """The values of `class` and `id` for which elements may be left out, and what remains of them
-    without such names."""
+    """By value of `class` or `id`: the value without names for which elements may be left out."""
     return {value: shorter for value in values
             if (shorter := html_names.without_boilerplate_tokens(value)) is not None
             and (config.html != "resiliparse" or _resiliparse_leaves_out(value, config.comments)
@@ -194,20 +193,17 @@ def _whole_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]
 
 
 def main_text(page: str, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
-    """The page's main content as plain text: no navigation, advertisements, scripts or comments.
+    """The page's main content as plain text, without navigation, advertisements, scripts or
+    comments, and the names of what was done.
 
     Blocks, lists and preformatted text keep their line breaks. What is main content is decided by
-    the extractor's own rules: resiliparse's, which DCLM (Li et al. 2024, arXiv 2406.11794) found
-    as good for training as trafilatura's at an eighth of the cost, or trafilatura's (Barbaresi
-    2021). On top of them come the rules of `ExtractConfig`. An element that holds most of the text
-    outside links (`html_names.MOST`) is never left out for its class or id, nor is a heading or a
-    section for an id that is the heading's address.
+    the extractor's own rules: resiliparse's, which DCLM (Li et al. 2024, arXiv 2406.11794) found as
+    good for training as trafilatura's at an eighth of the cost, or trafilatura's (Barbaresi 2021).
+    On top of them come the rules of `ExtractConfig`. An element that holds most of the text outside
+    links (`html_names.MOST`) is never left out for its class or id, nor is a heading or a section
+    for an id that is the heading's address.
 
-    Returns:
-      The text, and the names of what was done.
-
-    Raises:
-      ExtractionError: a page that is too much for trafilatura.
+    Raises ExtractionError for a page that is too much for trafilatura.
     """
     text, transforms = _main_text(page, config)
     if not text.strip():

@@ -46,8 +46,7 @@ _REFERENCE = re.compile(r"&(?:#0*[0-9]{1,7}|#[xX]0*[0-9a-fA-F]{1,6}|[A-Za-z]{1,3
 
 
 def _may_be_deep(page: str, limit: int) -> bool:
-    """False if elements cannot be nested deeper than `limit`. Only counts `<` and `</`, so it is
-    fast."""
+    """False if no element can be deeper than `limit`. Only counts `<` and `</`, so it is fast."""
     level, step = 0, 4096
     for begin in range(0, len(page), step):
         tags = page.count("<", begin, begin + step)

@@ -10,53 +10,20 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from data_beam.base import word_lists
 from data_beam.config import ExtractConfig
 
-# Class or id of elements that are never part of a text. Whole names are compared, since "ad" is
-# in "header" and "share" in "shareholder"; upper and lower case. The last rows are names that
-# resiliparse 1.1 filters as an id, but not as the class of an element without an id.
-_ADVERTISEMENTS = frozenset(re.findall(r"\S+", """
-ad ads advert adverts advertisement advertisements advertising adsbygoogle ad-banner ad-block ad-box
-ad-container ad-slot ad-unit ad-wrapper ad_box ad_container banner-ad banner_ad google-ad google-ads
-sponsor sponsored sponsored-content promo-box guanggao gg-box bd_ad cookie-banner cookie-bar
-cookie-consent cookie-notice cookie-popup gdpr-banner newsletter-form newsletter-signup
-newsletter-subscribe subscribe-box subscribe-form subscription-form related-articles related-content
-related-links related-news related-posts relatedposts recommended-articles share-bar share-box
-share-buttons share-links sharedaddy social-buttons social-icons social-links social-media
-social-share social-sharing bdsharebuttonbox bdshare qrcode breadcrumb breadcrumbs pagination footer
-page-footer site-footer sidebar navbar navigation site-nav main-nav main-menu nav-menu topnav
-"""))
-_COMMENTS = frozenset(re.findall(r"\S+", """
-comments comments-area comments-section comments-list comment-list commentlist comment-section
-comment-form comment-respond user-comments article-comments post-comments disqus_thread pinglun
-pinglun-list comment_list comment-area comment-box reader-comments hot-comments latest-comments
-liuyan liuyan-list pl-list 评论 留言
-"""))
-_NAMES = _ADVERTISEMENTS | _COMMENTS
+_LISTS = word_lists.read("data_beam.extract", "html_names.txt")
+_COMMENTS = frozenset(_LISTS["comments"])
+_NAMES = _COMMENTS.union(_LISTS["advertisements"])
 # Begins with a literal character and looks back, because the search for a literal is fast.
 _NAMED = re.compile(
     r"""=(?:(?<=\s(?:class|CLASS|Class)=)|(?<=\s(?:id|ID|Id)=))["']?([^"'<>]+)""")
 
-# Parts of names for which an extractor may leave an element out: those that resiliparse 1.1 and
-# trafilatura 2.0 were seen to filter, and some more. Names of hidden elements are not among them.
-_BOILERPLATE_TOKENS = frozenset(re.findall(r"\w+", """
-account actions ad ads advert advertise advertisement advertisements advertising author authorname
-bar bars bookmark box brand breadcrumb breadcrumbs banner byline carousel category collapsed
-comment commentlist comments consent cookie cookies copyright crumbs date dateline disqus donate
-down download dropdown editors email engagement expandable facebook fcontainer featured feedback
-foot footer follow gallery gdpr google guides head header info keywords label labels legal
-lightbox like likes link links list login logo menu meta metadata modal more nav navbar navigation
-newsletter next outbrain pagination paid paidcontent permalink popular popup posted pre prev
-previous print printing promo promoted published qrcode rating read recommended related reply right
-scroll search share shared sharedaddy sharing sidebar sidebars side signin signup skip skipto slide
-social socialmedia spinner sponsor sponsored sticky stories subline submitted subscribe
-subscription syndication tag tags taboola teaser timestamp topbar trending trends twitter user
-widget yahoo
-"""))
+_BOILERPLATE_TOKENS = frozenset(_LISTS["boilerplate tokens"])
 _PARTS = re.compile(r"[^\W_]+")
 
-MOST = 2 / 3
-"""An element with a larger share of a page's text outside links is never left out for its name."""
+MOST = 2 / 3  # of the text outside links: such an element is never left out for its name
 
 # Bounds on the time that hostile pages take: the length of a start tag up to its names, the number
 # of names (each element is compared with each), and how often the length of the page is read where
@@ -67,8 +34,7 @@ _LOOKS = 10
 
 VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-    "track", "wbr"))
-"""Elements that hold nothing and have no end tag (HTML Living Standard, 13.1.2)."""
+    "track", "wbr"))  # no end tag (HTML Living Standard, 13.1.2)
 # Never left out: they hold the whole page, or nothing.
 _NEVER_LEFT_OUT = VOID | {"html", "body"}
 _TAG = re.compile(r"<([A-Za-z][A-Za-z0-9]*)\b")
@@ -149,11 +115,8 @@ def without_anchors(page: str, tokens: Mapping[str, str]) -> str:
     """The page without ids that are addresses of headings, `<h2 id="footer">`: those name a topic.
 
     So do ids of sections whose heading links to itself (Sphinx), or has the id for words (docutils,
-    pandoc), except for a section of comments with the heading Comments.
-
-    Args:
-      page: HTML.
-      tokens: values of `id` for which elements may be left out; others stay.
+    pandoc), except for a section of comments with the heading Comments. Only ids in `tokens`, for
+    which elements may be left out, are removed.
     """
     if not tokens:
         return page
@@ -183,29 +146,19 @@ def _end(page: str, tag: str, begin: int) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """An element with a name for which it may be left out; places are indices of the page.
+    """An element with a name for which it may be left out; places are indices of the page."""
 
-    Attributes:
-      value: begin and end of its class or id.
-      shorter: the value without such names.
-      inside: begin and end of what the element holds.
-    """
-
-    value: tuple[int, int]
-    shorter: str
-    inside: tuple[int, int]
+    value: tuple[int, int]  # begin and end of its class or id
+    shorter: str  # the value without such names
+    inside: tuple[int, int]  # begin and end of what the element holds
 
 
 def large(page: str, tokens: Mapping[str, str], least: int) -> list[Named]:
-    """Elements with much text outside links that may be left out for their names.
+    """Elements with more than `least` characters of text outside links, spaces not counted, that
+    may be left out for their names: `tokens` has the values of `class` and `id` for which elements
+    may be, and what is left of them without such names.
 
     A comment section counts only if it has a heading of the first level (a page about comments).
-
-    Args:
-      page: HTML.
-      tokens: values of `class` and `id` for which elements may be left out, and what is left of
-        them without such names.
-      least: an element needs more characters than this, spaces not counted.
     """
     found, looked_at = [], 0
     for match in _NAMED.finditer(page, 0, max(0, len(page) - least)) if tokens else ():
@@ -224,8 +177,7 @@ def large(page: str, tokens: Mapping[str, str], least: int) -> list[Named]:
             break
         is_large = after - inside > least and sum(
             map(len, _LINK_OR_TAG.sub("", page[inside:after]).split())) > least
-        if is_large and (_H1.search(page, inside, after)
-                         or not _COMMENT.search(match.group(1))):
+        if is_large and (_H1.search(page, inside, after) or not _COMMENT.search(match.group(1))):
             found.append(Named((begin, end), shorter, (inside, after)))
     return found
 

@@ -14,8 +14,7 @@ from data_beam.extract import pdf_layout, pdf_text
 from data_beam.extract.errors import ExtractionError, NoText, check_garbled
 from data_beam.extract.pdf_layout import Span
 
-_LOCK = threading.Lock()
-"""PDFium is not thread-safe, and Beam's workers have several threads."""
+_LOCK = threading.Lock()  # PDFium is not thread-safe, and Beam's workers have several threads
 _MAX_PAGE_CHARACTERS = 200_000
 _FIXED_PITCH = 1
 # Fonts whose descriptor does not say so, the 14 standard ones among them.
@@ -129,19 +128,12 @@ def _pages(data: bytes, config: ExtractConfig) -> tuple[list[list[Span]], int, i
 
 
 def text(data: bytes, config: ExtractConfig) -> tuple[str, tuple[str, ...]]:
-    """Paragraphs of a PDF file in reading order.
+    """Paragraphs of a PDF file in reading order, and the names of what was done.
 
     Columns are read one after the other, and vertical lines of Chinese and Japanese from the right.
     Running headers, footers and page numbers are left out, and so is text at an angle. Lines are
     joined to paragraphs (Chinese without a space), words divided at the end of a line are joined.
-    Damaged pages are skipped; their number is among the names returned.
-
-    Args:
-      data: the file.
-      config: what to leave out, and when to give up.
-
-    Returns:
-      The text, and the names of what was done.
+    Damaged pages are skipped; their number is among the names.
 
     Raises:
       ExtractionError: a file that is damaged or encrypted, has too many pages or takes too long.

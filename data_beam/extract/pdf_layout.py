@@ -45,12 +45,9 @@ class Span:
     x1: float
     y0: float
     y1: float
-    size: float
-    """Of the font, in points."""
-    fixed: bool
-    """Of fixed pitch, as program text is."""
-    rotated: bool = False
-    """At an angle to the page."""
+    size: float  # of the font, in points
+    fixed: bool  # of fixed pitch, as program text is
+    rotated: bool = False  # at an angle to the page
 
     @property
     def middle(self) -> float:
@@ -95,8 +92,7 @@ class Row:
         return "".join(parts).strip()
 
 
-Region = list[Row]
-"""Rows that are read from top to bottom: a page, or a piece of one of its columns."""
+Region = list[Row]  # read from top to bottom: a page, or a piece of one of its columns
 
 
 def rows_of(spans: Sequence[Span]) -> list[Row]:
@@ -176,15 +172,13 @@ def _stacks(spans: Sequence[Span]) -> list[list[Span]]:
 
 
 def separate_vertical(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
-    """Horizontal text of a page, and vertical text turned so that it can be read as horizontal.
+    """Spans of the horizontal text of a page, and of the vertical text in coordinates in which its
+    lines go from left to right and from the top down.
 
     A page is vertical where at least half of its characters are in stacks of five or more, most of
     them East Asian. Then everything short between the first and the last line is part of the
     vertical text, Latin letters at an angle too, but for ruby (small characters beside a line).
     Otherwise text at an angle is left out.
-
-    Returns:
-      Spans, and spans in coordinates in which lines go from left to right and from the top down.
     """
     horizontal = [span for span in spans if not span.rotated]
     short = [span for span in spans if len(span.text) <= _MAX_STACKED]
@@ -214,8 +208,7 @@ def separate_vertical(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
 
 
 def page_regions(horizontal: Sequence[Span], vertical: Sequence[Span]) -> list[Region]:
-    """Rows of a page in reading order; vertical text after what is above it (see
-    `separate_vertical`)."""
+    """Rows of a page in reading order; vertical text follows what is above it."""
     if not vertical:
         return regions_of(horizontal)
     top = -min(span.x0 for span in vertical)
@@ -278,15 +271,13 @@ def _across(rows: list[Row], left: list[Span], right: list[Span]) -> list[Row]:
 
 
 def mark_tables(rows: list[Row], drop_garbled: bool) -> tuple[list[Row], int]:
-    """Marks rows of tables, and leaves out tables whose cells do not line up.
+    """Marks rows of tables, and leaves out tables whose cells do not line up. Returns the rows that
+    stay, and how many tables were left out.
 
     A table is a run of at least 3 rows of at least 3 cells, with rows of 2 before or after. A cell
     lines up when its left edge, right edge or middle is where a cell of the row above or below has
     it. Below 0.7 of them the order of the cells' text cannot be known. Labels with a code each are
     a table too (see `_labels`).
-
-    Returns:
-      The rows that stay, and how many tables were left out.
     """
     kept: list[Row] = []
     dropped, begin = 0, 0

@@ -2,7 +2,9 @@
 and the result is checked."""
 
 import itertools
+import math
 import re
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -40,10 +42,16 @@ _MIN_LETTERS = 40
 _EXCERPT = 80
 
 
+def _pitch(rows: Sequence[Row], least: float = -math.inf) -> float:
+    """The median distance of a row to the next, of the distances above `least`."""
+    steps = [step for a, b in itertools.pairwise(rows)
+             if (step := a.main.middle - b.main.middle) > least]
+    return statistics.median_high(steps) if steps else 0.0
+
+
 def _edges(rows: Sequence[Row]) -> list[tuple[int, int, bool]]:
     """The outermost rows of a page as (index, y in bins, stands apart from the text)."""
-    pitches = sorted(a.main.middle - b.main.middle for a, b in itertools.pairwise(rows))
-    pitch = pitches[len(pitches) // 2] if pitches else 0.0
+    pitch = _pitch(rows)
     found = []
     for index in dict.fromkeys([*range(min(_EDGE_ROWS, len(rows))),
                                 *range(max(0, len(rows) - _EDGE_ROWS), len(rows))]):
@@ -55,7 +63,8 @@ def _edges(rows: Sequence[Row]) -> list[tuple[int, int, bool]]:
 
 
 def without_edges(pages: Sequence[list[Span]]) -> tuple[list[list[Span]], int]:
-    """The pages' spans without running headers, footers and page numbers.
+    """The pages' spans without running headers, footers and page numbers, and how many lines were
+    left out.
 
     Of the two topmost and two lowest lines of each page these go:
 
@@ -63,9 +72,6 @@ def without_edges(pages: Sequence[list[Span]]) -> tuple[list[list[Span]], int]:
     - a line at a height where at least 6 of 10 pages (of at least 4) have a line set off from the
       text: headers that name the section differ from page to page;
     - a line that is a page number and nothing else, the outermost one only.
-
-    Returns:
-      The spans by page, and how many lines were left out.
     """
     rows = [rows_of(spans) for spans in pages]
     edges = [_edges(page) for page in rows]
@@ -148,11 +154,6 @@ class _Paragraph:
         return self.rows[-1]
 
 
-def _right_edge(rows: Sequence[Row]) -> float:
-    ends = sorted(row.x1 for row in rows)
-    return ends[int(0.9 * (len(ends) - 1))]
-
-
 def _continues(paragraph: _Paragraph, row: Row, pitch: float, left: float, right: float) -> bool:
     """Whether a row goes on where the paragraph's last row stopped, inside one region."""
     above = paragraph.last
@@ -194,12 +195,6 @@ def _goes_on(paragraph: _Paragraph, row: Row, right: float, left: float) -> bool
     return text[:1].islower() or bool(_CJK.match(text[:1])) or end.endswith((",", "，", "、"))
 
 
-def _pitch(rows: Sequence[Row]) -> float:
-    steps = sorted(a.main.middle - b.main.middle for a, b in itertools.pairwise(rows)
-                   if a.main.middle > b.main.middle)
-    return steps[len(steps) // 2] if steps else 0.0
-
-
 def text_of(regions: Sequence[Region]) -> str:
     """The text of regions in reading order: paragraphs with a blank line between them.
 
@@ -210,8 +205,9 @@ def text_of(regions: Sequence[Region]) -> str:
     paragraphs: list[_Paragraph] = []
     edges = (0.0, 0.0)
     for region in regions:
-        left, right = min(row.x0 for row in region), _right_edge(region)
-        pitch = _pitch(region)
+        ends = sorted(row.x1 for row in region)
+        left, right = min(row.x0 for row in region), ends[int(0.9 * (len(ends) - 1))]
+        pitch = _pitch(region, least=0.0)
         for index, row in enumerate(region):
             joins = bool(paragraphs) and (
                 _continues(paragraphs[-1], row, pitch, left, right) if index
@@ -250,15 +246,12 @@ def _written(paragraphs: Sequence[_Paragraph], words: Words) -> str:
 
 
 def check_order(text: str, max_fraction: float) -> None:
-    """Refuses a text whose characters are scattered, which shows that they were read in no order.
+    """Raises NoText (`scattered characters`) for a text whose characters are scattered, which shows
+    that they were read in no order: a larger share of at least 40 letters than `max_fraction`.
 
     A letter is scattered if white space is on both sides of it: text set vertically or letter by
     letter, and read across its lines. Chinese words of one character do not stand so in running
     text, and of English, 5 % of the letters are words of their own at most.
-
-    Raises:
-      NoText: `scattered characters`, where they are a larger share of at least 40 letters than
-        `max_fraction`.
     """
     letters = len(_LETTER.findall(text))
     scattered = sum(len(word) == 1 and bool(_LETTER.match(word)) for word in text.split())

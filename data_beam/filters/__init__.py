@@ -26,10 +26,3 @@ from data_beam.filters.roots import (
     RootsConfig,
     RootsThresholds,
 )
-
-__all__ = ["C4Config", "C4Thresholds", "ChatLogConfig", "ChineseWebTextConfig", "EntropyConfig",
-           "EntropyThresholds", "FineWebConfig", "FineWebThresholds", "GopherQualityConfig",
-           "GopherQualityThresholds", "GopherRepetitionConfig", "GopherRepetitionThresholds",
-           "NemoConfig", "NgramRepetitionConfig", "NgramRepetitionThresholds",
-           "RepeatedSentencesConfig", "RepeatedSentencesThresholds", "RootsConfig",
-           "RootsThresholds"]

@@ -10,8 +10,7 @@ from data_beam.base.records import Document, Dropped
 from data_beam.clean.conversions import display_width
 from data_beam.config import FilterConfig
 
-_MIN_LINES = 5
-"""With fewer lines, documents are judged by length alone."""
+_MIN_LINES = 5  # with fewer lines, documents are judged by length alone
 
 
 def reason_to_drop(text: str, is_code: bool, config: FilterConfig) -> tuple[str, str] | None:
@@ -46,8 +45,6 @@ def short_lines(text: str, settings: Mapping[str, Any]) -> list[Span]:
 
 
 class BasicFilter(Filter):
-    """See `reason_to_drop`."""
-
     name = "filter"
     section = "filters"
     highlights = (("short lines", short_lines),)

@@ -8,9 +8,8 @@ In both, line by line: a word of more than 1000 characters drops the line; citat
 `[edit]`, `[citation needed]`) are removed; a line without terminal punctuation, or ending with
 `...`, is dropped; one with too few words is dropped; `lorem ipsum` drops the document; a line with
 `javascript` is dropped; `{` drops the document; a line with a policy phrase is dropped. A line that
-was dropped by an earlier check cannot drop the document.
-
-Sentences are counted by `count_sentences` in both presets; TFDS uses NLTK's trained model.
+was dropped by an earlier check cannot drop the document. Sentences are counted by `count_sentences`
+in both presets; TFDS uses NLTK's trained model.
 
 For Chinese nothing is published. Here lines end with 。！？；…”’」』 or an ASCII mark, words are
 those of rjieba without punctuation, and policy phrases are Chinese ones.
@@ -26,13 +25,8 @@ from data_beam.base.characters import fold_case
 from data_beam.base.records import Document
 from data_beam.config.checks import check_idle
 from data_beam.config.filters import FilterConfig
-from data_beam.filters.segmentation import (
-    LINE_ENDS,
-    SENTENCE_ENDS,
-    WORDS,
-    count_sentences,
-    is_punctuation,
-)
+from data_beam.filters import segmentation
+from data_beam.filters.segmentation import LINE_ENDS, SENTENCE_ENDS, WORDS, is_punctuation
 from data_beam.filters.text_filter import Failure, TextFilter, View, excerpt, failure
 from maxlm.config.schema import ConfigError, setting
 
@@ -61,8 +55,7 @@ _MAY_FOLLOW = frozenset(filter(re.compile(f"[{_NOTE_MARKS}{_CLOSING}]").match,
 _CHINESE_ENDS = SENTENCE_ENDS | set("…；")
 _NEVER_ENDS = frozenset(string.ascii_letters + string.digits + ",-=/+&")
 """For a quick look: most lines without a terminal mark end with one of these."""
-_LONGEST_END = 32
-"""Characters at the end of a line in which closing quotes and the like are looked for."""
+_LONGEST_END = 32  # characters at the end in which closing quotes and the like are looked for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +151,7 @@ class C4Filter(TextFilter):
                 return "curly bracket", excerpt(line[max(line.index("{") - 30, 0):])
             if any(phrase in folded for phrase in policies):
                 continue
-            sentences += count_sentences(words if chinese else cut(line))
+            sentences += segmentation.count_sentences(words if chinese else cut(line))
             original = _without(original.strip(), citations)
             kept.append(original.rstrip() if limits.require_end_mark else original)
         if sentences < min_sentences:

@@ -26,8 +26,7 @@ _FOR_AUGMENTED: tuple[type[Filter], ...] = (SafetyFilter, DecontaminateFilter, P
 
 
 def all_filters() -> dict[str, type[Filter]]:
-    """Every filter by its name. Those of `filters.rules` run in the order given there.
-    """
+    """Every filter by its name. Those of `filters.rules` run in the order given there."""
     return {each.name: each for each in (
         *_BEFORE, *TextFilter.by_name.values(), *_AFTER, *_FOR_AUGMENTED)}
 
@@ -49,24 +48,15 @@ def _enabled(recipe: RecipeConfig) -> list[type[Filter]]:
             if each.is_enabled(getattr(recipe, each.section))]
 
 
-def make_filters(recipe: RecipeConfig) -> list[Filter]:
+def make_filters(recipe: RecipeConfig, for_augmented: bool = False) -> list[Filter]:
     """The filters that a recipe enables, in the order in which they are applied.
 
-    Raises:
-      ConfigError: a filter that cannot work: a model that does not exist, an empty list.
-    """
-    return [each(getattr(recipe, each.section)) for each in _enabled(recipe)]
-
-
-def make_filters_for_augmented(recipe: RecipeConfig) -> list[Filter]:
-    """The last of these filters, which documents made by augmentation must pass too: a table of
-    facts, a dictionary or a translator may bring in what a corpus must not contain.
-
-    Raises:
-      ConfigError: as `make_filters`.
+    Documents made by augmentation must pass the last ones too: a table of facts, a dictionary or a
+    translator may bring in what a corpus must not contain. Raises ConfigError for a filter that
+    cannot work: a model that does not exist, an empty list.
     """
     return [each(getattr(recipe, each.section)) for each in _enabled(recipe)
-            if each in _FOR_AUGMENTED]
+            if each in _FOR_AUGMENTED or not for_augmented]
 
 
 def judge(document: Document, filters: list[Filter]
@@ -92,11 +82,8 @@ def judge(document: Document, filters: list[Filter]
 
 def loaded_files(recipe: RecipeConfig) -> dict[str, str]:
     """SHA-256 of the files that the enabled filters load by path, and of the modules of the user's
-    functions by their names: with other contents, decisions may change.
-
-    Raises:
-      ConfigError: one does not exist.
-    """
+    functions by their names: with other contents, decisions may change. Raises ConfigError if one
+    does not exist."""
     hashes = {}
     for each in _enabled(recipe):
         config = getattr(recipe, each.section)

@@ -43,8 +43,6 @@ class ChatLogConfig:
 
 
 class ChatLogFilter(TextFilter):
-    """See the module."""
-
     name = "chat_log"
     settings = ChatLogConfig
 

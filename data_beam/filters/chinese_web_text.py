@@ -38,8 +38,7 @@ class ChineseWebTextConfig:
         200, "documents of this many characters and fewer are dropped", minimum=0)
     min_mean_line: float | None = share(
         10.0, "mean characters of a line, empty lines included, at least")
-    min_han: float | None = share(
-        0.3, "share of Han characters (U+4E00 to U+9FA5), at least")
+    min_han: float | None = share(0.3, "share of Han characters (U+4E00 to U+9FA5), at least")
     simplified_only: bool = setting(
         False, "drop texts that OpenCC would still simplify; a single quoted name is enough")
     max_repeated_13grams: float | None = share(
@@ -47,8 +46,6 @@ class ChineseWebTextConfig:
 
 
 class ChineseWebTextFilter(TextFilter):
-    """See the module."""
-
     name = "chinese_web_text"
     settings = ChineseWebTextConfig
     libraries = (*TextFilter.libraries, "OpenCC")

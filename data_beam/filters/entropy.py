@@ -45,8 +45,6 @@ class EntropyConfig:
 
 
 class EntropyFilter(TextFilter):
-    """See the module."""
-
     name = "entropy"
     settings = EntropyConfig
 

@@ -1,15 +1,12 @@
 """FineWeb's own filter.
 
-Sources:
-
-- datatrove 0.10 (`FineWebQualityFilter`), which made FineWeb;
-- the paper, Penedo et al. 2024 (arXiv 2406.17557, section 3.6), which has other thresholds
-(`preset`); - for Chinese, `cmn_Hani.yml` and the pipeline of FineWeb-2.
+English thresholds are those of datatrove 0.10 (`FineWebQualityFilter`), which made FineWeb, or by
+`preset` those of the paper, Penedo et al. 2024 (arXiv 2406.17557, section 3.6); Chinese ones those
+of `cmn_Hani.yml` and the pipeline of FineWeb-2.
 
 Lines without a visible character are not counted. Terminal punctuation of every script counts as
-the end of a line. In Chinese a closing quote, … and ； count too, unlike in FineWeb-2.
-
-FineWeb runs it after `c4` with `require_end_mark=False`; FineWeb-2 does not use `c4`.
+the end of a line. In Chinese a closing quote, … and ； count too, unlike in FineWeb-2. FineWeb runs
+it after `c4` with `require_end_mark=False`; FineWeb-2 does not use `c4`.
 """
 
 import dataclasses
@@ -70,8 +67,7 @@ class FineWebConfig:
 
 
 class FineWebFilter(TextFilter):
-    """Drops lists and menus: few lines end with punctuation, lines are short, line feeds are
-    many."""
+    """Drops lists and menus: few lines end with punctuation, lines are short, line feeds many."""
 
     name = "fineweb"
     settings = FineWebConfig

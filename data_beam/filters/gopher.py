@@ -37,8 +37,7 @@ class GopherQualityThresholds:
 
     min_words: int | None = setting(
         50, "words at least, punctuation not counted; None switches it off", minimum=1)
-    max_words: int | None = setting(
-        100_000, "words at most; None switches it off", minimum=1)
+    max_words: int | None = setting(100_000, "words at most; None switches it off", minimum=1)
     min_mean_word_length: float | None = share(3.0, "mean characters of a word, at least")
     max_mean_word_length: float | None = share(10.0, "mean characters of a word, at most")
     max_symbol_ratio: float | None = share(0.1, "# per word, and ellipses per word, at most")
@@ -112,14 +111,11 @@ class GopherQualityFilter(TextFilter):
         yield above("bullet lines", bullets / len(lines), limits.max_bullet_lines)
         ends = sum(line.rstrip().endswith(("...", "…")) for line in lines)
         yield above("ellipsis lines", ends / len(lines), limits.max_ellipsis_lines)
-        letters = sum(count for word, count in view.word_counts.items() if _has_letter(word))
+        letters = sum(count for word, count in view.word_counts.items()
+                      if any(map(str.isalpha, word)))
         yield below("words without letters", letters / total, limits.min_words_with_letter)
         stop_words = view.folded_words.intersection(map(fold_case, limits.stop_words))
         yield below("few stop words", len(stop_words), limits.min_stop_words)
-
-
-def _has_letter(word: str) -> bool:
-    return word[0].isalpha() or word[-1].isalpha() or any(map(str.isalpha, word))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -42,12 +42,12 @@ _GNU = re.compile(
     r"(?: version)?|\+|-or-later)?(?:[ -]only)?")
 _GNU_NAMES = {"lesser": "LGPL", "library": "LGPL", "affero": "AGPL", None: "GPL"}
 
-# `Apache-2.0+`: this version or a later one (SPDX 2.3, annex D).
+# `Apache-2.0+`: this version or a later one (SPDX 2.3, annex D). The `+` goes, except of `GPL-2.0+`
+# and its like, which have names of their own.
 _OR_LATER = re.compile(r"([a-z0-9][a-z0-9.-]*)\+(?=[\s()]|$)", re.IGNORECASE)
 
 _VERSION = re.compile(r"-[0-9]+(?:\.[0-9]+)*$")
-_MAX_CHARACTERS = 500
-"""The name of a licence, or an expression, is shorter; a longer text is the licence itself."""
+_MAX_CHARACTERS = 500  # of a name or an expression; a longer text is the licence itself
 
 _CC_URL = re.compile(r"(?:https?://)?(?:www\.)?creativecommons\.org/"
                      r"(?:licenses/([a-z-]+)/([0-9.]+)|publicdomain/(zero|mark)/1\.0).*")
@@ -135,11 +135,6 @@ def family_of(name: str) -> str:
     return base if base.lower() in families() else name
 
 
-def _without_or_later(match: re.Match[str]) -> str:
-    """An identifier without its `+`. Not `GPL-2.0+` and its like, which have names of their own."""
-    return identifiers().get(match[1].lower(), match[0])
-
-
 def _is_reference(symbol: Any) -> bool:
     """Whether a licence is one that SPDX does not list: `LicenseRef-x`, `DocumentRef-y:...`."""
     return str(symbol.key).startswith(("LicenseRef-", "DocumentRef-"))
@@ -159,16 +154,14 @@ def _without_references(tree: Any) -> Any | None:
 
 @functools.lru_cache(maxsize=10_000)
 def parse(text: str) -> Any | None:
-    """An SPDX expression from what a source calls its licence.
+    """An SPDX expression from what a source calls its licence: a tree of `license_expression`, the
+    name of a family as a text (`CC-BY`: the version is not said), or None when it is not known what
+    is meant.
 
     The text is an identifier in any case, an expression with AND, OR, WITH, one of the usual
     spellings of Apache, BSD, Creative Commons (in Chinese too), GNU, MIT, Mozilla and Mulan
     licences, or the address of a Creative Commons licence. `Apache-2.0+` is `Apache-2.0`, which who
     takes the text may choose.
-
-    Returns:
-      A tree of `license_expression`, the name of a family as a text (`CC-BY`: the version is not
-      said), or None when it is not known what is meant.
     """
     plain = " ".join(fold_width(text).split())
     if len(plain) > _MAX_CHARACTERS:
@@ -177,7 +170,8 @@ def parse(text: str) -> Any | None:
     name = _SPELLINGS.get(lower) or _by_rule(lower) or _by_rule(lower.removesuffix("+")) or lower
     if name.lower() in families():
         return families()[name.lower()]
-    expression = identifiers().get(name.lower()) or _OR_LATER.sub(_without_or_later, plain)
+    expression = identifiers().get(name.lower()) or _OR_LATER.sub(
+        lambda match: identifiers().get(match[1].lower(), match[0]), plain)
     try:
         tree = licensing().parse(expression, strict=True)
     except (ExpressionError, ExpressionParseError):
@@ -192,15 +186,9 @@ def _rendered(licence: Any) -> str:
 
 
 class Allowed:
-    """The licences of an allow-list.
-
-    Args:
-      names: SPDX identifiers, families (`CC-BY`), or identifiers WITH an exception.
-      field: dotted name of the setting, for messages.
-
-    Raises:
-      ConfigError: a name that SPDX does not have, with the nearest that it has.
-    """
+    """The licences of an allow-list: SPDX identifiers, families (`CC-BY`), or identifiers WITH an
+    exception. Raises ConfigError, which names the setting `field`, for a name that SPDX does not
+    have, with the nearest that it has."""
 
     def __init__(self, names: tuple[str, ...], field: str):
         self._names: set[str] = set()
@@ -243,8 +231,7 @@ _UNKNOWN = {"keep": "", "drop": "licence unknown", "quarantine": "licence quaran
 
 
 class LicenceFilter(Filter):
-    """Drops documents whose licence is not allowed, and by choice those whose licence is unknown.
-    """
+    """Drops documents whose licence is not allowed, and by choice those of an unknown licence."""
 
     name = "licence"
     section = "licence"

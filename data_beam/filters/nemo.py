@@ -34,18 +34,14 @@ class NemoConfig:
     max_digits: float | None = share(0.15, "share of characters that are digits")
     max_urls: float | None = share(0.2, "share of characters in URLs")
     max_whitespace: float | None = share(0.25, "share of whitespace")
-    max_parentheses: float | None = share(
-        0.1, "parentheses ( ) [ ] { } ⟨ ⟩ per character")
+    max_parentheses: float | None = share(0.1, "parentheses ( ) [ ] { } ⟨ ⟩ per character")
     max_boilerplate: float | None = share(
         0.4, "share of paragraphs with a phrase on policies or cookies; lorem ipsum anywhere is "
         "boilerplate too")
-    max_unterminated: float | None = share(
-        0.85, "share of lines that end without . ? ! \" or '")
+    max_unterminated: float | None = share(0.85, "share of lines that end without . ? ! \" or '")
 
 
 class NemoFilter(TextFilter):
-    """See the module."""
-
     name = "nemo"
     settings = NemoConfig
     highlights = (

@@ -17,39 +17,13 @@ from data_beam.base.hashing import GOLDEN as _BASE
 from data_beam.base.hashing import mix64
 
 _INVERSE = pow(_BASE, -1, 2**64)
-_STEP = 4096
 _CACHED = 40
 _CACHE_ENTRIES = 500_000
 
 
-def _series(base: int, count: int) -> np.ndarray:
-    """base**0, base**1, ... modulo 2**64, uint64 [count]."""
-    factors = np.full(count, base % 2**64, np.uint64)
-    factors[:1] = 1
-    return np.cumprod(factors, dtype=np.uint64)
-
-
-class _Powers:
-    """base**k modulo 2**64 for an array of k, from two small tables."""
-
-    def __init__(self, base: int):
-        self._low = _series(base, _STEP)
-        self._base_high = pow(base, _STEP, 2**64)
-        self._high = _series(self._base_high, 16)
-
-    def __call__(self, exponents: np.ndarray) -> np.ndarray:
-        top = int(exponents[-1]) // _STEP if len(exponents) else 0  # exponents ascend
-        high = self._high
-        if top >= len(high):
-            high = _series(self._base_high, top + 1)
-            if top < 2**14:  # 0.1 MB kept: texts of 64 million characters are rare
-                self._high = high
-        if top == 0:
-            return self._low[exponents]
-        return self._low[exponents % _STEP] * high[exponents // _STEP]
-
-
-_powers, _inverse_powers = _Powers(_BASE), _Powers(_INVERSE)
+def _powers(base: int, exponents: np.ndarray) -> np.ndarray:
+    """base**k modulo 2**64 for an array of k, uint64."""
+    return np.power(np.uint64(base), exponents.astype(np.uint64))
 
 
 def _mixed(text: str) -> np.ndarray:
@@ -64,7 +38,7 @@ def _letter(character: str) -> int:
     return int(_mixed(character)[0])
 
 
-_first_powers = _series(_BASE, _CACHED).tolist()
+_first_powers = _powers(_BASE, np.arange(_CACHED)).tolist()
 
 
 class _WordHashes(dict[str, int]):
@@ -73,7 +47,7 @@ class _WordHashes(dict[str, int]):
     def __missing__(self, word: str) -> int:
         if len(word) > _CACHED:
             codes = _mixed(word)
-            return int(np.sum(codes * _powers(np.arange(len(codes))), dtype=np.uint64))
+            return int(np.sum(codes * _powers(_BASE, np.arange(len(codes))), dtype=np.uint64))
         if len(self) >= _CACHE_ENTRIES:
             self.clear()
         # Integers of Python: an array of five numbers costs more than five of them.
@@ -86,13 +60,8 @@ _word_hashes = _WordHashes()
 
 
 class WordNgrams:
-    """The n-grams of a list of words.
-
-    Args:
-      words: W words.
-      gap: characters between two words of an n-gram. With 0, `foo bar` and `fo obar` are equal;
-        with 1 they differ.
-    """
+    """The n-grams of a list of W words, with `gap` characters between two words. With 0, `foo bar`
+    and `fo obar` are equal; with 1 they differ."""
 
     def __init__(self, words: Sequence[str], gap: int):
         count = len(words)
@@ -101,8 +70,8 @@ class WordNgrams:
         np.cumsum(np.fromiter(map(len, words), np.int64, count) + gap, out=self._starts[1:])
         hashes = np.fromiter(map(_word_hashes.__getitem__, words), np.uint64, count)
         self._sums = np.zeros(count + 1, np.uint64)
-        np.cumsum(hashes * _powers(self._starts[:-1]), out=self._sums[1:])
-        self._shift = _inverse_powers(self._starts[:-1])
+        np.cumsum(hashes * _powers(_BASE, self._starts[:-1]), out=self._sums[1:])
+        self._shift = _powers(_INVERSE, self._starts[:-1])
 
     def hashes(self, n: int) -> np.ndarray:
         """Of the n-grams in their order, uint64 [max(W - n + 1, 0)]."""
@@ -117,10 +86,8 @@ class WordNgrams:
         return self._starts[n:][:count] - self._starts[:count] - self._gap
 
     def top(self, n: int) -> tuple[int, int, int]:
-        """The most frequent n-gram; of equally frequent ones the first.
-
-        Its index, its characters with gaps, and its copies; (0, 0, 0) if there is no n-gram.
-        """
+        """The index of the most frequent n-gram (of equally frequent ones the first), its
+        characters with gaps, and its copies; (0, 0, 0) if there is no n-gram."""
         hashes = self.hashes(n)
         if not len(hashes):
             return 0, 0, 0

@@ -5,13 +5,12 @@ A scraped novel may end each chapter with the same advertisement, or with
 filter of our own finds a sentence of at least `min_characters` (without whitespace and without
 marks at its ends) that occurs `min_copies` times, each at least `min_distance` characters after the
 last one counted, and evenly: no stretch of the text without it is longer than `max_gap` times the
-mean. The following are kept: the refrain of a song, whose copies are close together in a short
-text; the numbers of a statute's articles (第…条) and a bare 且听下回分解, which are short; a clause
-that some chapters of a code repeat. Thresholds were set on real books, manuals and statutes
-(docs/decisions.md).
+mean.
 
-`action` chooses whether the document is dropped, or the copies after the first are removed from its
-text (recorded as `repeated_sentences:removed`).
+The refrain of a song is kept, as its copies are close together in a short text; so are the numbers
+of a statute's articles (第…条) and a bare 且听下回分解, which are short, and a clause that some
+chapters of a code repeat. Thresholds were set on real books, manuals and statutes
+(docs/decisions.md). Removed copies are recorded as `repeated_sentences:removed`.
 """
 
 import dataclasses
@@ -75,8 +74,6 @@ class RepeatedSentencesConfig:
 
 
 class RepeatedSentencesFilter(TextFilter):
-    """See the module."""
-
     name = "repeated_sentences"
     settings = RepeatedSentencesConfig
 

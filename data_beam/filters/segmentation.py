@@ -17,6 +17,8 @@ import string
 from collections.abc import Callable, Iterable
 from unicodedata import category
 
+from data_beam.base import word_lists
+
 SENTENCE_ENDS = frozenset(
     ".!?。！？．｡﹒﹖﹗‼‽⁇⁈⁉"  # Latin and CJK
     "\u0589\u061d\u061e\u061f\u06d4\u0700\u0701\u0702\u07f9"  # Armenian, Arabic, Syriac, N'Ko
@@ -25,21 +27,15 @@ SENTENCE_ENDS = frozenset(
     "\ua876\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d\uaa5e\uaa5f\uaaf0\uaaf1\uabeb")
 """Characters with Unicode's property Sentence_Terminal, without those of historic scripts."""
 
-LINE_ENDS = {
-    "en": tuple(SENTENCE_ENDS),
-    "zh": (*SENTENCE_ENDS, "”", "’", "」", "』", "…", "；"),
-}
+LINE_ENDS = {"en": tuple(SENTENCE_ENDS), "zh": (*SENTENCE_ENDS, "”", "’", "」", "』", "…", "；")}
 """What ends a line, by language. A Chinese sentence of speech ends with its closing quote."""
 
 PUNCTUATION = frozenset(string.punctuation) | SENTENCE_ENDS | frozenset(
     "—”：％〈（━【「」，】；“《„’∶´–～«〉》）…►»、‘『』") | frozenset(
-    chr(code) for code in [*range(32), *range(127, 160)])
-"""A word made only of these counts as punctuation (datatrove's set, without its symbols)."""
+    chr(code) for code in [*range(32), *range(127, 160)])  # datatrove's set, without its symbols
 
-_LONG = 200
-"""A longer run without spaces is no word; the rules of affixes would take quadratic time on it."""
-_CACHED = 40
-"""Longer runs are seldom met twice."""
+_LONG = 200  # a longer run is no word; the rules of affixes would take quadratic time
+_CACHED = 40  # longer runs are seldom met twice
 _CACHE_ENTRIES = 200_000
 
 _ICONS = (r"\u00a6\u00a9\u00ae\u00b0\u2100\u2101\u2103-\u2106\u2108\u2109\u2114\u2116\u2117\u211e-"
@@ -84,17 +80,22 @@ _FACE_MARKS = r"""
 '' (-: (: (; (= )-: ): 8) 8-) :( :(( :) :)) :* :-( :-) :') :'( :-/ :/ :0 :1 :3 :> :D :O :P :X :] :o
 :p :x :| :} ;) ;-) </3 <3 =( =) =/ =D =] =| [: [= ]= ^_^
 """
-_ABBREVIATIONS = r"""
-Adm. Ak. Ala. Apr. Ariz. Ark. Aug. Bros. Calif. Co. Colo. Conn. Corp. D.C. Dec. Del. Dr. E.G. E.g.
-Feb. Fla. Ga. Gen. Gov. I.E. I.e. Ia. Id. Ill. Inc. Ind. Jan. Jr. Jul. Jun. Kan. Kans. Ky. La.
-Ltd. Mar. Mass. Md. Messrs. Mich. Minn. Miss. Mo. Mont. Mr. Mrs. Ms. Mt. N.C. N.D. N.H. N.J. N.M.
-N.Y. Neb. Nebr. Nev. Nov. Oct. Okla. Ore. Pa. Ph.D. Prof. Rep. Rev. S.C. Sen. Sep. Sept. St. Tenn.
-Va. Wash. Wis. a.m. co. e.g. i.e. p.m. v.s. vs. C++ and/or w/o o'clock ma'am 'em 'll 're 'd 's
-'S ’s ’S 'cause 0.0 \n \t
-"""
+_ABBREVIATIONS = word_lists.read("data_beam.filters", "abbreviations.txt")["with punctuation"]
 _WHOLE = frozenset(_FACE_MARKS.split()).union(
-    _ABBREVIATIONS.split(), (f"{letter}." for letter in string.ascii_lowercase))
+    _ABBREVIATIONS, (f"{letter}." for letter in string.ascii_lowercase))
 """Runs that are one word although they hold punctuation."""
+
+
+_CONTRACTED = (
+    ("ca could do does did had may might must need ought sha should wo would ai are is was were "
+     "have has dare", "n't"),
+    ("could might must should would i you we they who what when where why how there these those",
+     "'ve"),
+    ("i you he she it we they who what when where why how there that this these those", "'ll 'd"),
+    ("you we they who what when where why how there these those", "'re"),
+    ("he she it who what when where why how there that this let", "'s"),
+    ("i", "'m"), ("can", "not"), ("gon", "na"), ("got", "ta"),
+)
 
 
 def _contractions() -> dict[str, tuple[str, ...]]:
@@ -110,25 +111,10 @@ def _contractions() -> dict[str, tuple[str, ...]]:
             if word.lower() not in {"ill", "its", "hell", "shell", "shed", "were", "well"}:
                 table[word] = bare
 
-    for base in ("ca", "could", "do", "does", "did", "had", "may", "might", "must", "need", "ought",
-                 "sha", "should", "wo", "would", "ai", "are", "is", "was", "were", "have", "has",
-                 "dare"):
-        add(base, "n't")
-    for base in ("could", "might", "must", "should", "would", "i", "you", "we", "they", "who",
-                 "what", "when", "where", "why", "how", "there", "these", "those"):
-        add(base, "'ve")
-    for base in ("i", "you", "he", "she", "it", "we", "they", "who", "what", "when", "where", "why",
-                 "how", "there", "that", "this", "these", "those"):
-        add(base, "'ll")
-        add(base, "'d")
-    for base in ("you", "we", "they", "who", "what", "when", "where", "why", "how", "there",
-                 "these", "those"):
-        add(base, "'re")
-    for base in ("he", "she", "it", "who", "what", "when", "where", "why", "how", "there", "that",
-                 "this", "let"):
-        add(base, "'s")
-    for base, end in (("i", "'m"), ("can", "not"), ("gon", "na"), ("got", "ta")):
-        add(base, end)
+    for bases, ends in _CONTRACTED:
+        for base in bases.split():
+            for end in ends.split():
+                add(base, end)
     for word in ("lets", "Lets", "isnt"):
         table.pop(word, None)
     for hour in range(1, 13):

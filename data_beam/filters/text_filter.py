@@ -18,8 +18,7 @@ from data_beam.filters.ngram_counts import WordNgrams
 from data_beam.filters.segmentation import WORDS
 from maxlm.config.schema import setting
 
-Failure = tuple[str, str]
-"""The reason to drop a document, and what was measured."""
+Failure = tuple[str, str]  # the reason to drop a document, and what was measured
 Failures = Iterator[Failure | None]
 _EXCERPT = 80
 
@@ -70,27 +69,23 @@ class View:
         return (" " if self.language == "en" else "").join(words)
 
 
-view_of = functools.lru_cache(maxsize=1)(View)
-"""The view of a text. Filters judge the same text one after the other, and so share its words."""
+view_of = functools.lru_cache(maxsize=1)(View)  # for filters that judge one text after the other
 
 
 class TextFilter(Filter):
-    """A filter that `filters.rules` can name, with its settings in `filters.NAME`.
+    """A filter that `filters.rules` can name, with its settings in `filters.NAME`: those of the
+    frozen dataclass `settings`, see `add_filter`.
 
     It judges prose by the thresholds for its language. Source code is kept, and so is a language
     that other filters have thresholds for when this one has none: the filter is made for one
     language. Documents in other languages follow `other_languages`: dropped with a reason of its
     own, or kept, and never judged by the thresholds of another language.
-
-    Attributes:
-      settings: a frozen dataclass; see `add_filter`.
     """
 
     section = "filters"
     libraries = ("rjieba",)
     settings: ClassVar[type]
-    by_name: ClassVar[dict[str, type["TextFilter"]]] = {}
-    """All of them."""
+    by_name: ClassVar[dict[str, type["TextFilter"]]] = {}  # all of them
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -108,7 +103,6 @@ class TextFilter(Filter):
         return cls.name in config.rules
 
     def thresholds(self) -> Mapping[str, Any]:
-        """Thresholds by language."""
         return {"en": self._config.en, "zh": self._config.zh}
 
     def failures(self, view: View, limits: Any) -> Failures:

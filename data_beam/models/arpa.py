@@ -20,8 +20,7 @@ import numpy as np
 from data_beam.models.backoff_model import SPECIAL, NgramModel, begins_of
 
 _HEADER = b"\\data\\"
-_NO_PROBABILITY = -100.0
-"""Log-probability of <unk> in a model without <unk>, as in KenLM."""
+_NO_PROBABILITY = -100.0  # log-probability of <unk> in a model without <unk>, as in KenLM
 
 
 class ArpaError(ValueError):
@@ -34,12 +33,8 @@ def is_arpa(first: bytes) -> bool:
 
 
 def read(lines: Iterable[bytes]) -> NgramModel:
-    """A model from the lines of an ARPA file.
-
-    Raises:
-      ArpaError: not an ARPA file, a truncated file, a line that is not an n-gram, or an n-gram
-        without its context or with an unknown token.
-    """
+    """A model from the lines of an ARPA file. Raises ArpaError for another or a truncated file, a
+    line that is not an n-gram, and an n-gram without its context or with an unknown token."""
     numbered = enumerate(lines, 1)
     sizes = _sizes(numbered)
     vocabulary = tuple[str, ...]()

@@ -17,20 +17,13 @@ class NgramModel:
     An n-gram is identified by its rank among the n-grams of its order, which are sorted by (rank of
     the first n - 1 tokens, id of the last token). A token is identified by its id. So the n-grams
     with context c are contiguous, from `begins[c]` to `begins[c + 1]`.
-
-    Attributes:
-      vocabulary: names of V tokens by id; the first three are <unk>, <s>, </s>.
-      begins: for orders 2, 3, ...: [number of the order below + 1] integers.
-      words: for orders 2, 3, ...: [number] int32, the last tokens.
-      log_probabilities: for orders 1, 2, ...: [number] float32, base 10.
-      log_backoffs: for all orders except the last: [number] float32, base 10.
     """
 
-    vocabulary: tuple[str, ...]
-    begins: tuple[np.ndarray, ...]
-    words: tuple[np.ndarray, ...]
-    log_probabilities: tuple[np.ndarray, ...]
-    log_backoffs: tuple[np.ndarray, ...]
+    vocabulary: tuple[str, ...]  # names of V tokens by id; the first three are <unk>, <s>, </s>
+    begins: tuple[np.ndarray, ...]  # for orders 2, 3, ...: [number of the order below + 1] integers
+    words: tuple[np.ndarray, ...]  # for orders 2, 3, ...: [number] int32, the last tokens
+    log_probabilities: tuple[np.ndarray, ...]  # for orders 1, 2, ...: [number] float32, base 10
+    log_backoffs: tuple[np.ndarray, ...]  # of all orders but the last: [number] float32, base 10
 
     @property
     def order(self) -> int:
@@ -42,12 +35,9 @@ class NgramModel:
         return tuple(map(len, self.log_probabilities))
 
     def find(self, order: int, context: np.ndarray, word: np.ndarray) -> np.ndarray:
-        """Ranks of n-grams of an order (2 or more); -1 for n-grams that are not in the model.
-
-        Args:
-          context: [n] integers, ranks of their first order - 1 tokens.
-          word: [n] integers, ids of their last tokens.
-        """
+        """[n] ranks of n-grams of an order (2 or more), -1 for those that are not in the model,
+        from [n] integers each: the rank of their first order - 1 tokens and the id of their last
+        token."""
         words = self.words[order - 2]
         if not len(words):
             return np.full(len(context), -1)
@@ -66,14 +56,8 @@ class NgramModel:
         return np.where((low < end) & (words[np.minimum(low, last)] == word), low, -1)
 
     def log10(self, tokens: np.ndarray) -> np.ndarray:
-        """Base-10 log-probability of each token given the tokens before it in its sentence.
-
-        Args:
-          tokens: [T] int64 ids; each sentence is <s>, its tokens, </s>.
-
-        Returns:
-          [T] float64; 0 for <s>.
-        """
+        """Base-10 log-probability of each token given the tokens before it in its sentence: [T]
+        float64, 0 for <s>, from [T] int64 ids; each sentence is <s>, its tokens, </s>."""
         scores = self.log_probabilities[0][tokens].astype(np.float64)
         starts = tokens == BOS
         ranks = tokens  # of the (n - 1)-gram that ends at each position; -1 if not in the model
@@ -93,14 +77,8 @@ class NgramModel:
 
 
 def begins_of(contexts: np.ndarray, number: int) -> np.ndarray:
-    """Start of the n-grams of each context, and the end of the last.
-
-    Args:
-      contexts: [n] integers, sorted, each below `number`.
-
-    Returns:
-      [number + 1] int32, or int64 if int32 is too small.
-    """
+    """Start of the n-grams of each context, and the end of the last: [number + 1] int32, or int64
+    if int32 is too small, from [n] integers, sorted, each below `number`."""
     begins = np.zeros(number + 1, np.int64)
     np.cumsum(np.bincount(contexts, minlength=number), out=begins[1:])
     return begins.astype(np.int32) if len(contexts) < 2**31 else begins

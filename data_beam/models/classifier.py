@@ -10,32 +10,29 @@ two neighbouring labels.
 Training is in `classifier_training`, so a worker that only scores does not import an optimiser."""
 
 import dataclasses
+import functools
+import re
 
 import numpy as np
+import xxhash
 
-from data_beam.base.characters import fold_width
+from data_beam.base.characters import HAN, HIRAGANA_KATAKANA, fold_width
 from data_beam.base.filter import Filter
+from data_beam.base.hashing import MIX_MULTIPLIERS
 from data_beam.base.records import Document, Dropped
 from data_beam.config import QualityConfig
 from data_beam.models.folder import Folder, description_path
-from data_beam.models.hashed_ngrams import HashedNgrams
 from maxlm.config.schema import ConfigError
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What a classifier is for.
-
-    Attributes:
-      highest: labels are 0 to this.
-      threshold: default score threshold of the report.
-      above: name of the texts with a score of at least the threshold.
-    """
+    """What a classifier is for."""
 
     name: str
-    highest: int
-    threshold: float
-    above: str
+    highest: int  # labels are 0 to this
+    threshold: float  # default score threshold of the report
+    above: str  # name of the texts with a score of at least the threshold
 
     @property
     def kind(self) -> str:
@@ -44,46 +41,73 @@ class Task:
 
 TASKS = {task.name: task for task in (Task("quality", 5, 2.0, "kept"),
                                       Task("safety", 1, 0.5, "unsafe"))}
+_UNSPACED = HIRAGANA_KATAKANA + HAN
+_TOKENS = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+|[^\\w\\s]|\\n")
+_MULTIPLIER, _SECOND_MULTIPLIER = map(np.uint64, MIX_MULTIPLIERS)
 _SHAPE = {"lowest": int, "features": int, "ngrams": int}
 
 
 @dataclasses.dataclass(frozen=True)
 class OrdinalModel:
-    """A trained ordinal logistic regression.
+    """A trained ordinal logistic regression."""
 
-    Attributes:
-      lowest: the lowest label.
-      weights: [features] float32.
-      thresholds: [labels - 1] float64, one between each two neighbouring labels.
-    """
-
-    lowest: int
-    weights: np.ndarray
-    thresholds: np.ndarray
+    lowest: int  # the lowest label
+    weights: np.ndarray  # [features] float32
+    thresholds: np.ndarray  # [labels - 1] float64, one between each two neighbouring labels
 
     def score(self, buckets: np.ndarray, values: np.ndarray) -> float:
-        """The expected label of one text, from the lowest to the highest label.
-
-        Args:
-          buckets: [n] int64.
-          values: [n] float32.
-        """
+        """The expected label of one text, from the lowest to the highest label, given its buckets
+        ([n] int64) and their values ([n] float32)."""
         z = float(np.dot(self.weights[buckets].astype(np.float64), values))
         # sigmoid(t) = (1 + tanh(t / 2)) / 2; tanh does not overflow
         return self.lowest + float((0.5 + 0.5 * np.tanh((z - self.thresholds) / 2)).sum())
 
 
-class TextClassifier:
-    """A trained classifier, loaded from its folder.
+@functools.lru_cache(2**18)
+def _hash(token: str) -> int:
+    return xxhash.xxh3_64_intdigest(token.encode("utf-8", "surrogatepass"))
 
-    Args:
-      path: the folder.
-      task: a name in `TASKS`.
-      field: the setting that names the folder, for messages.
 
-    Raises:
-      ConfigError: the folder has no model, a damaged model, or a model for another task.
+class HashedNgrams:
+    """Text of any language -> buckets and their values: hashed n-grams of up to `longest` tokens.
+    The number of buckets, `features`, is a power of two.
+
+    A token is a Han or Kana character, a run of other letters and digits (in lower case), any other
+    visible character, or a line feed (frequent in menus). So n-grams are of characters in Chinese
+    and of words in languages that use spaces. This is the hashing trick of Weinberger et al. 2009
+    (arXiv 0902.2206) without its sign, which does not improve a linear model with 2**18 buckets.
     """
+
+    def __init__(self, features: int, longest: int):
+        bits = features.bit_length() - 1
+        assert features == 1 << bits and 1 <= bits <= 32 and longest >= 1
+        self._shift, self._longest = np.uint64(64 - bits), longest
+
+    def __call__(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Sorted buckets, [n] int64, and 1 + log(count) in each, scaled to length 1, [n]
+        float32."""
+        tokens = np.array([_hash(token) for token in _TOKENS.findall(text.lower())], np.uint64)
+        grams, parts = tokens, [_mixed(tokens)]
+        for n in range(2, self._longest + 1):
+            # Hashes of the n-grams that begin at each token, from the (n - 1)-grams. Order matters.
+            grams = grams[:-1] * _MULTIPLIER + tokens[n - 1:]
+            parts.append(_mixed(grams))
+        buckets, counts = np.unique(np.concatenate(parts) >> self._shift, return_counts=True)
+        values = 1 + np.log(counts, dtype=np.float32)
+        norm = np.sqrt(np.square(values).sum())
+        return buckets.astype(np.int64), values / norm if len(values) else values
+
+
+def _mixed(hashes: np.ndarray) -> np.ndarray:
+    """Hashes whose high bits depend on all input bits: half of `mix64`. Trained models depend on
+    it."""
+    return (hashes ^ (hashes >> np.uint64(31))) * _SECOND_MULTIPLIER
+
+
+class TextClassifier:
+    """A trained classifier for a task of `TASKS`, loaded from its folder. Raises ConfigError, which
+    names the setting `field`, if there is no model, a damaged model, or a model for another
+    task."""
 
     def __init__(self, path: str, task: str, field: str):
         folder = Folder(path, TASKS[task].kind, field, _SHAPE)

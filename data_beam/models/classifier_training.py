@@ -28,8 +28,7 @@ from data_beam.readers import streams
 from maxlm.config.schema import ConfigError, suggestion
 
 _MAX_ITERATIONS = 500
-_RELATIVE_TOLERANCE = 1e-6
-"""Norm of the gradient at which training stops, relative to the norm at the start."""
+_RELATIVE_TOLERANCE = 1e-6  # of the gradient's norm to that at the start, where training stops
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,21 +55,18 @@ class Examples:
 
 
 def read_examples(path: str, text_field: str, label_field: str, highest: int) -> Examples:
-    """Reads labelled examples from JSON lines or Parquet.
+    """Reads labelled examples from JSON lines (plain, gzip, zstd or bzip2) or Parquet, detected by
+    content. Labels are whole numbers from 0 to `highest`.
 
-    Args:
-      path: JSON lines (plain, gzip, zstd or bzip2) or Parquet; detected by content.
-      text_field, label_field: names of the fields or columns.
-      highest: labels are whole numbers from 0 to this.
-
-    Raises:
-      ConfigError: the file does not exist or is damaged, or an example has no text, no label or an
-        invalid label. The message names the line or row.
+    Raises ConfigError if the file does not exist or is damaged, or an example has no text, no label
+    or an invalid label. The message names the line or row.
     """
     if not FileSystems.exists(path):
         raise ConfigError(f"--examples: {path} does not exist")
     texts, labels = [], []
-    for at, text, label in _rows(path, text_field, label_field):
+    with files.open_raw(path) as handle:
+        rows = _parquet if handle.read(4) == b"PAR1" else _json_lines
+    for at, text, label in rows(path, text_field, label_field):
         if not isinstance(text, str) or not text.strip():
             raise ConfigError(f"--examples: {path}, {at}: {text_field} must be a string with a "
                               "visible character")
@@ -83,12 +79,6 @@ def read_examples(path: str, text_field: str, label_field: str, highest: int) ->
     if not texts:
         raise ConfigError(f"--examples: {path} contains no examples")
     return Examples(texts, np.array(labels, np.int64))
-
-
-def _rows(path: str, text_field: str, label_field: str) -> Iterator[tuple[str, Any, Any]]:
-    with streams.open_raw(path) as handle:
-        is_parquet = handle.read(4) == b"PAR1"
-    yield from (_parquet if is_parquet else _json_lines)(path, text_field, label_field)
 
 
 def _missing(path: str, at: str, field: str, names: list[str]) -> ConfigError:
@@ -134,16 +124,11 @@ def _json_lines(path: str, text_field: str, label_field: str) -> Iterator[tuple[
 def train(x: Any, labels: np.ndarray, l2: float,
           progress: Callable[[int, float], None] = lambda iteration, loss: None) -> OrdinalModel:
     """The model with the lowest loss, found by a trust-region Newton method that starts from zero
-    weights and uses no random numbers.
+    weights and uses no random numbers. Raises RuntimeError if it does not converge.
 
-    Args:
-      x: [examples, features], a `scipy.sparse.csr_array`.
-      labels: [examples] integers with at least two distinct values.
-      l2: weight of the L2 penalty, above 0.
-      progress: called with the number of each iteration and its loss.
-
-    Raises:
-      RuntimeError: training did not converge.
+    `x` is a `scipy.sparse.csr_array` [examples, features], `labels` [examples] integers with at
+    least two distinct values, `l2` the weight of the L2 penalty, above 0. `progress` is called with
+    the number of each iteration and its loss.
     """
     lowest, highest = int(labels.min()), int(labels.max())
     # [examples, thresholds]: +1 if the label is above the threshold, otherwise -1.
@@ -179,8 +164,8 @@ def train(x: Any, labels: np.ndarray, l2: float,
 
 
 class _Problem:
-    """The loss, its gradient and its Hessian. The parameters are the weights, then the thresholds.
-    """
+    """The loss, its gradient and its Hessian at the parameters: the weights, then the
+    thresholds."""
 
     def __init__(self, x: Any, signs: np.ndarray, l2: float):
         self._x, self._signs, self._l2 = x, signs, l2
@@ -212,13 +197,8 @@ class _Problem:
 
 
 def kappa(labels: np.ndarray, predicted: np.ndarray, number: int) -> float:
-    """Quadratic weighted kappa (Cohen 1968) by scikit-learn; 0 where both have one and the same
-    label only, for which it is undefined.
-
-    Args:
-      labels, predicted: [n] integers from 0 to number - 1.
-      number: number of labels.
-    """
+    """Quadratic weighted kappa (Cohen 1968) of [n] integers from 0 to number - 1, by scikit-learn;
+    0 where both have one and the same label only, for which it is undefined."""
     from sklearn.metrics import cohen_kappa_score  # the import takes seconds
 
     if len({*labels.tolist(), *predicted.tolist()}) < 2:
@@ -229,14 +209,9 @@ def kappa(labels: np.ndarray, predicted: np.ndarray, number: int) -> float:
 
 def agreement(labels: np.ndarray, scores: np.ndarray, number: int, threshold: float
               ) -> dict[str, Any]:
-    """Measures of how well scores agree with labels, rounded to 4 digits.
-
-    Args:
-      labels: [n] integers from 0 to number - 1.
-      scores: [n] floats in the same range.
-      number: number of labels.
-      threshold: for precision, recall and F1 a text is positive from this label or score on.
-    """
+    """Measures of how well scores agree with labels, rounded to 4 digits: [n] floats and [n]
+    integers from 0 to number - 1. For precision, recall and F1 a text is positive from the
+    threshold on, as a label or score."""
     from sklearn import metrics
 
     rounded = np.clip(np.rint(scores), 0, number - 1).astype(int)

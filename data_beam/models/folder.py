@@ -27,8 +27,7 @@ PIECES = "tokenizer.model"
 KENLM = "model.binary"
 ARPA = "model.arpa"
 REPORT = "report.json"
-FILES = (ARRAYS, PIECES, KENLM, ARPA, REPORT)
-"""The files that a model may have in addition to its description."""
+FILES = (ARRAYS, PIECES, KENLM, ARPA, REPORT)  # beside the description
 _UNFINISHED = re.compile(r"unfinished-[0-9a-f]{32}")
 _SHAPE = {"kind": str, "inputs": dict, "files": {str: str}}
 
@@ -39,17 +38,9 @@ def description_path(folder: str) -> str:
 
 
 def finished(output: str, kind: str, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The description of the model in a folder if it was trained from these inputs; None without a
-    model.
-
-    Args:
-      output: absolute path of the folder.
-      kind: kind of the model.
-      inputs: training inputs: JSON values by flag.
-
-    Raises:
-      ConfigError: the folder has another model or files that this command did not write.
-    """
+    """The description of the model in a folder (absolute path) if it was trained from these inputs,
+    JSON values by flag; None without a model. Raises ConfigError if the folder has another model or
+    files that this command did not write."""
     def difference(found: Any) -> str | None:
         if found["kind"] != kind:
             return f"holds a {found['kind']}"
@@ -80,18 +71,10 @@ def _is_marked(output: str, kind: str) -> bool:
 
 def write(output: str, kind: str, inputs: Mapping[str, Any], arrays: Mapping[str, np.ndarray],
           description: Mapping[str, Any], others: Mapping[str, bytes]) -> dict[str, Any]:
-    """Writes a model. An interrupted run leaves no model.json; the next run overwrites its files.
-
-    Args:
-      output: existing folder.
-      kind, inputs: as for `finished`.
-      arrays: numeric arrays by name; equal arrays give equal bytes.
-      description: further entries of model.json.
-      others: content of further files by name.
-
-    Returns:
-      The content of model.json.
-    """
+    """Writes a model into an existing folder and returns the content of model.json, which has
+    `kind`, `inputs` (as for `finished`) and the entries of `description`. An interrupted run leaves
+    no model.json; the next run overwrites its files. Equal arrays (numeric, by name) give equal
+    bytes; `others` has the content of further files by name."""
     assert not any(array.dtype.hasobject for array in arrays.values()) and set(others) <= {*FILES}
     marker = _marker(output)
     if _is_marked(output, kind):  # an earlier run was interrupted
@@ -100,8 +83,7 @@ def write(output: str, kind: str, inputs: Mapping[str, Any], arrays: Mapping[str
     files.write_atomically(marker, output, f"{kind}\n".encode())
     digests = {}
     for name, content in others.items():
-        _, digests[name] = files.write_atomically(
-            FileSystems.join(output, name), output, content)
+        _, digests[name] = files.write_atomically(FileSystems.join(output, name), output, content)
     if arrays:
         _, digests[ARRAYS] = files.write_atomically(
             FileSystems.join(output, ARRAYS), output, lambda handle: _write_arrays(handle, arrays))
@@ -123,16 +105,11 @@ def _write_arrays(handle: Any, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 class Folder:
-    """The folder of a model that is being loaded.
+    """The folder of a model that is being loaded, local or on any file system that Beam knows.
 
-    Args:
-      path: the folder, local or on any file system that Beam knows.
-      kind: the expected kind.
-      field: the setting that names it, for messages.
-      shape: required entries of its description, in the format of `json_files.read`.
-
-    Raises:
-      ConfigError: the folder has no model, a damaged model, or a model of another kind.
+    `shape` are the required entries of its description, in the format of `json_files.read`. Raises
+    ConfigError, which names the setting `field`, if there is no model, a damaged model, or a model
+    of another kind.
     """
 
     def __init__(self, path: str, kind: str, field: str, shape: Mapping[str, Any]):
@@ -158,7 +135,6 @@ class Folder:
         return _checked(FileSystems.join(self.path, name), digest, self.field)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays by name."""
         data = self.read(ARRAYS)
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as loaded:

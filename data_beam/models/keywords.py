@@ -12,7 +12,7 @@ from typing import Any
 
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.base import files
+from data_beam.base import files, word_lists
 from data_beam.base.characters import HAN, fold_width
 from maxlm.config.schema import ConfigError
 
@@ -21,38 +21,12 @@ _HARMLESS = "!"
 _COMMENT = "#"
 _MAX_LENGTH = 200
 
-# Short default lists for gambling, pornography and advertisements: enough to find spam pages, not
-# complete. Words that are also common in harmless text are left out. Entries with ! are harmless
-# phrases that contain a keyword: 特色 + 情怀, 感情 + 色彩, and legal terms.
-DEFAULT_ZH = (
-    "六合彩", "时时彩", "百家乐", "老虎机", "博彩网", "博彩平台", "澳门赌场", "在线投注",
-    "投注平台", "网上赌博", "赌博网站", "真人荷官", "棋牌平台", "彩票平台", "外围投注", "高赔率",
-    "色情", "情色", "黄色网站", "成人视频", "成人电影", "成人网站", "激情视频", "裸聊", "一夜情",
-    "约炮", "援交", "卖淫", "嫖娼", "加微信领取", "微信扫码领", "代开发票", "办理假证", "代办文凭",
-    "刷单兼职", "日赚千元", "日入过万", "无抵押贷款", "免费领红包", "点击领取", "!特色情",
-    "!角色情", "!景色情", "!夜色情", "!月色情", "!春色情",
-    "!神色情", "!脸色情", "!气色情", "!红色情", "!绿色情", "!蓝色情", "!黑色情",
-    "!白色情", "!金色情", "!感情色", "!风情色", "!爱情色", "!抒情色", "!热情色", "!表情色",
-    "!剧情色", "!打击卖淫", "!禁止卖淫", "!严禁卖淫", "!打击色情", "!禁止色情", "!淫秽色情",
-    "!赌博网站的危害",
-)
-
-DEFAULT_EN = (
-    "online casino", "online casinos", "casino bonus", "sports betting", "betting site",
-    "betting sites", "online slots", "free spins", "online poker", "porn", "porno",
-    "pornographic videos", "hentai", "nude cams", "sex cams", "sex chat", "adult dating",
-    "escort services", "viagra", "cialis", "buy now", "click here to claim",
-    "work from home and earn", "make money fast", "earn money online", "payday loan",
-    "payday loans", "replica watches", "cheap followers", "limited time offer", "lose weight fast",
-)
+DEFAULT_ZH, DEFAULT_EN = word_lists.read("data_beam.models", "keywords.txt").values()
 
 
 class Keywords:
-    """Searches texts for a list of keywords.
-
-    Args:
-      entries: keywords in any case; entries that begin with ! are harmless phrases.
-    """
+    """Searches texts for a list of keywords in any case; entries that begin with ! are harmless
+    phrases."""
 
     def __init__(self, entries: Iterable[str]):
         words = {" ".join(fold_width(entry).lower().split()) for entry in entries}
@@ -97,15 +71,9 @@ def _pattern(node: dict[str, Any]) -> str:
 
 
 def read_list(path: str, field: str) -> list[str]:
-    """The entries of a file: one per line; # starts a comment.
-
-    Args:
-      path: local or on any file system that Beam knows.
-      field: the setting that names it, for messages.
-
-    Raises:
-      ConfigError: the file does not exist, is not UTF-8, or has no keyword or an overlong one.
-    """
+    """The entries of a file on any file system that Beam knows: one per line; # starts a comment.
+    Raises ConfigError, which names the setting `field`, if the file does not exist, is not UTF-8,
+    or has no keyword or an overlong one."""
     if not FileSystems.exists(path):
         raise ConfigError(f"{field}: {path} does not exist")
     try:

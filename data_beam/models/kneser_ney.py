@@ -17,18 +17,12 @@ import numpy as np
 
 from data_beam.models.backoff_model import BOS, EOS, UNK, NgramModel, begins_of
 
-FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
-"""Discounts of `lmplz --discount_fallback`, used if the closed form gives no valid discounts."""
+FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)  # of `lmplz --discount_fallback`, without a valid closed form
 
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """An n-gram model and its discounts.
-
-    Attributes:
-      discounts: by order, the discounts of adjusted counts 1, 2 and 3 or more.
-      fallback_orders: orders with fallback discounts (small or artificial text).
-    """
+    """An n-gram model and its discounts."""
 
     model: NgramModel
     discounts: tuple[tuple[float, float, float], ...]
@@ -39,14 +33,10 @@ class Estimate:
 class _Order:
     """The n-grams of one order, sorted by (prefix, word)."""
 
-    prefix: np.ndarray
-    """[n] int64, rank of the first n - 1 tokens in the order below."""
-    suffix: np.ndarray
-    """[n] int64, rank of the last n - 1 tokens in the order below."""
-    word: np.ndarray
-    """[n] int64, the last token."""
-    count: np.ndarray
-    """[n] int64, occurrences in the text."""
+    prefix: np.ndarray  # [n] int64, rank of the first n - 1 tokens in the order below
+    suffix: np.ndarray  # [n] int64, rank of the last n - 1 tokens in the order below
+    word: np.ndarray  # [n] int64, the last token
+    count: np.ndarray  # [n] int64, occurrences in the text
 
 
 def _count(tokens: np.ndarray, vocabulary: int, order: int,
@@ -100,11 +90,9 @@ def _adjusted(orders: Sequence[_Order]) -> list[np.ndarray]:
 
 
 def discounts_of(counts: np.ndarray) -> tuple[float, float, float] | None:
-    """Discounts of adjusted counts 1, 2 and 3+ (Chen and Goodman, equation 26).
-
-    None if the closed form gives no valid discounts: there is no n-gram with a count of 1, 2 or 3,
-    or a discount is outside [0, count].
-    """
+    """Discounts of adjusted counts 1, 2 and 3+ (Chen and Goodman, equation 26). None if the closed
+    form gives no valid ones: there is no n-gram with a count of 1, 2 or 3, or a discount is outside
+    [0, count]."""
     n = np.bincount(np.minimum(counts, 5), minlength=6)[:5].astype(float)
     if not n[1:4].all():
         return None
@@ -117,16 +105,13 @@ def discounts_of(counts: np.ndarray) -> tuple[float, float, float] | None:
 
 def estimate(tokens: np.ndarray, vocabulary: Sequence[str], order: int, prune: Sequence[int],
              progress: Callable[[str], None] = lambda line: None) -> Estimate:
-    """Estimates a model from sentences.
+    """Estimates a model from sentences: [T] integers, each sentence is <s>, its tokens, </s>. The
+    estimation needs about 180 bytes of memory per token.
 
-    Args:
-      tokens: [T] integers; each sentence is <s>, its tokens, </s>. The estimation needs about 180
-        bytes of memory per token.
-      vocabulary: names by id, the three special ones first.
-      order: length of the longest n-grams, 1 or more.
-      prune: by order, n-grams that occur at most this often are left out of the model, as with
-        `lmplz --prune`. Not decreasing; 0 for order 1.
-      progress: called with a line after each order.
+    `vocabulary` has names by id, the three special ones first; `order` is the length of the longest
+    n-grams, 1 or more. By order, n-grams that occur at most as often as `prune` says are left out
+    of the model, as with `lmplz --prune`: not decreasing; 0 for order 1. `progress` is called with
+    a line after each order.
     """
     assert len(prune) == order and prune[0] == 0 and sorted(prune) == list(prune)
     size = len(vocabulary)

@@ -27,8 +27,7 @@ from maxlm.config.schema import ConfigError
 
 KIND = "maxlm perplexity model 1"
 PERCENTILES = tuple(range(1, 100))
-_SHAPE = {"language": str, "unit": str, "order": int, "percentiles": {str: float},
-          "reader": str}
+_SHAPE = {"language": str, "unit": str, "order": int, "percentiles": {str: float}, "reader": str}
 _QUOTED_LINES = 200
 _QUOTED_TOKENS = 5
 _QUOTED_CHARACTERS = 80
@@ -66,11 +65,8 @@ def kenlm_score(model: Any, unit: str, pieces: bytes) -> Score:
 
 
 def open_kenlm(path: str, field: str) -> Any:
-    """Opens a model in one of KenLM's binary formats.
-
-    Raises:
-      ConfigError: the module is not installed, the file is not local or not a model.
-    """
+    """Opens a model in one of KenLM's binary formats. Raises ConfigError if the module is not
+    installed, or the file is not local or not a model."""
     try:
         kenlm: Any = importlib.import_module("kenlm")
     except ImportError:
@@ -123,19 +119,9 @@ def from_arrays(arrays: dict[str, np.ndarray], order: int) -> NgramModel:
 
 
 class PerplexityModel:
-    """A model written by `data_beam.train_perplexity`.
-
-    Attributes:
-      language: language of its clean text.
-      percentiles: perplexity of clean held-out documents by percentile, 1 to 99.
-
-    Args:
-      path: its folder.
-      field: the setting that names it, for messages.
-
-    Raises:
-      ConfigError: the folder has no model, a damaged model, or a model of another kind.
-    """
+    """A model written by `data_beam.train_perplexity`: the language of its clean text, and the
+    perplexity of clean held-out documents by percentile, 1 to 99. Raises ConfigError, which names
+    the setting `field`, if there is no model, a damaged model, or a model of another kind."""
 
     def __init__(self, path: str, field: str):
         folder = Folder(path, KIND, field, _SHAPE)
@@ -165,9 +151,7 @@ class PerplexityModel:
 
     def unlikeliest_line(self, text: str) -> str:
         """The line with the highest perplexity, shortened for quoting; "" if there is none.
-
-        Considers lines of 5 tokens or more among the first 200 lines.
-        """
+        Considers lines of 5 tokens or more among the first 200 lines."""
         worst, quoted = 0.0, ""
         for line in text.split("\n", _QUOTED_LINES)[:_QUOTED_LINES]:
             total, count = self.score(line)

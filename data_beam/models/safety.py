@@ -3,12 +3,10 @@
     toxicity = max(probability by the classifier,
                    min(1, share of visible characters in keywords / keyword_saturation))
 
-The maximum is used because the two find different documents: the classifier recognises text like
-its training examples, the keywords recognise listed terms. The share of keywords counts, because a
-single keyword does not make a page an advertisement. In addition a document is dropped if too many
-of its lines contain a keyword, as in ChineseWebText (Chen et al. 2023, arXiv 2311.01149: at most
-0.5 sensitive words per line). Here each line counts once, and the document must have at least 3
-lines.
+The two find different documents, so the larger one counts: the classifier recognises text like its
+training examples, the keywords listed terms, and a single keyword does not make a page an
+advertisement. A document of at least 3 lines is also dropped if too many of them contain a keyword,
+as in ChineseWebText (Chen et al. 2023, arXiv 2311.01149: at most 0.5 sensitive words per line).
 """
 
 import bisect

@@ -20,26 +20,17 @@ _COLUMNS = ["id", "text", "source", "domain", "language", "split"]
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Training and held-out texts, ordered by the hash of the document's key.
+    """Training and held-out texts, ordered by the hash of the document's key."""
 
-    Attributes:
-      train: training texts.
-      held_out: texts not used for training, chosen by another hash.
-      documents: number of documents in the input.
-    """
-
-    train: list[str]
-    held_out: list[str]
-    documents: int
+    train: list[str]  # training texts
+    held_out: list[str]  # texts not used for training, chosen by another hash
+    documents: int  # number of documents in the input
 
 
 class _Smallest:
     """The texts with the smallest hashes of their keys that hold a number of bytes, each with what
-    it belongs to.
-
-    Attributes:
-      seen, kept: UTF-8 bytes of all texts that were added, and of those kept.
-    """
+    it belongs to. `seen` and `kept` are the UTF-8 bytes of all texts that were added, and of those
+    kept."""
 
     def __init__(self, limit: float):
         self._limit, self.kept, self.seen = limit, 0, 0
@@ -66,13 +57,11 @@ class _Smallest:
 
 
 def take(documents: Iterable[tuple[str, str]], sample_bytes: int, held_out: float) -> Sample:
-    """Samples documents; the result depends on the set of documents, not on their order.
+    """Samples documents, (unique key, text); the result depends on their set, not on their order.
 
-    Args:
-      documents: (key, text); keys are unique.
-      sample_bytes: UTF-8 bytes of training texts; the text that exceeds the limit is the last one.
-      held_out: share of the documents to hold out. Held-out texts are limited to the same share of
-        `sample_bytes`.
+    `sample_bytes` are UTF-8 bytes of training texts; the text that exceeds the limit is the last
+    one. A share `held_out` of the documents is held out, with texts of up to the same share of the
+    bytes.
     """
     train, held_out_texts = _Smallest(sample_bytes), _Smallest(max(1, int(sample_bytes * held_out)))
     count = 0
@@ -85,11 +74,8 @@ def take(documents: Iterable[tuple[str, str]], sample_bytes: int, held_out: floa
 
 
 def corpus_documents(corpus: CorpusFiles, language: str) -> Iterator[tuple[str, str]]:
-    """Id and text of the training documents in one language.
-
-    Raises:
-      ConfigError: there are none; the message lists the languages of the corpus.
-    """
+    """Id and text of the training documents in one language. Raises ConfigError, with the languages
+    of the corpus, if there are none."""
     others: set[str] = set()
     found = False
     for file in corpus.files:
@@ -109,11 +95,8 @@ def corpus_documents(corpus: CorpusFiles, language: str) -> Iterator[tuple[str, 
 
 def text_documents(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Key and text of the documents in text files. Empty lines separate documents. Compression
-    (gzip, zstd or bzip2) is detected from the content.
-
-    Raises:
-      ConfigError: a file is damaged or not UTF-8.
-    """
+    (gzip, zstd or bzip2) is detected from the content. Raises ConfigError for a file that is
+    damaged or not UTF-8."""
     for number, path in enumerate(paths):
         try:
             text = b"".join(streams.chunks(path)).decode("utf-8")
@@ -135,24 +118,17 @@ def text_documents(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
 def sample_documents(corpus: CorpusFiles, sample_bytes: int,
                      weights: Mapping[str, float] | None = None, split: str = "train"
                      ) -> tuple[list[dict[str, Any]], int]:
-    """Documents of a split with the smallest hashes of their ids, up to `sample_bytes` of text.
+    """Rows (_COLUMNS) of the documents of a split with the smallest hashes of their ids, in that
+    order, up to `sample_bytes` of UTF-8 text, which bounds the memory taken; and how many documents
+    the split has.
 
     Without weights each document has the same chance, so sources keep their shares. With weights
-    each source gets exactly its share of the bytes; when a source has too little text, the whole
-    sample is smaller. The last document (of each source) is cut to fit.
+    each source gets exactly its share of the bytes, relative to the others; 0 leaves it out. When a
+    source has too little text, the whole sample is smaller. The last document (of each source) is
+    cut to fit.
 
-    Args:
-      corpus: its files.
-      sample_bytes: UTF-8 bytes of text; bounds the memory taken.
-      weights: source -> share of the bytes, relative to the others; 0 leaves a source out.
-      split: which documents to choose from.
-
-    Returns:
-      Rows with _COLUMNS in the order of their hashes, and how many documents the split has.
-
-    Raises:
-      ConfigError: weights for sources that do not exist or have no documents in the split, or
-        sources without a weight.
+    Raises ConfigError for weights of sources that do not exist or have no documents in the split,
+    and for sources without a weight.
     """
     if weights is None:
         shares = None
@@ -208,11 +184,8 @@ def _shares(corpus: CorpusFiles, weights: Mapping[str, float], split: str) -> di
 
 
 def parse_weights(text: str) -> dict[str, float] | None:
-    """`source=0.7,other=0.3` -> weights, "" -> None.
-
-    Raises:
-      ConfigError: an entry of another form, a weight that is no number of at least 0.
-    """
+    """`source=0.7,other=0.3` -> weights, "" -> None. Raises ConfigError for an entry of another
+    form, and a weight that is no number of at least 0."""
     weights: dict[str, float] = {}
     for entry in filter(None, text.split(",")):
         name, equals, value = entry.partition("=")

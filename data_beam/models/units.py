@@ -23,12 +23,8 @@ class Tokens:
     """Converts a text to token ids: [T] int64, each sentence as <s>, its tokens, </s>.
 
     Lines without tokens are skipped; a text without tokens gives an empty array. Every string is
-    accepted, including lone surrogates.
-
-    Args:
-      unit: one of `UNITS`.
-      vocabulary: names by id, starting with `backoff_model.SPECIAL`.
-      pieces: the bytes of a SentencePiece model, for unit `piece`.
+    accepted, including lone surrogates. `vocabulary` has names by id, starting with
+    `backoff_model.SPECIAL`; for unit `piece`, `pieces` are the bytes of a SentencePiece model.
     """
 
     def __init__(self, unit: str, vocabulary: Sequence[str], pieces: bytes = b""):
@@ -70,8 +66,7 @@ class Tokens:
 
 
 def with_sentence_marks(ids: np.ndarray) -> np.ndarray:
-    """Adds <s> and missing </s> to ids in which </s> separates lines, and removes empty lines.
-    """
+    """Adds <s> and missing </s> to ids in which </s> separates lines, and removes empty lines."""
     ids = np.concatenate([ids, [EOS]])
     after = np.concatenate([[EOS], ids[:-1]])
     keep = (ids != EOS) | (after != EOS)  # skip the ends of empty lines
@@ -134,8 +129,7 @@ def token_names(unit: str, pieces: bytes = b"") -> Callable[[str], list[list[str
         encoder = sentencepiece.SentencePieceProcessor(model_proto=pieces)
 
         def split(line: str) -> list[str]:
-            return [name for name in encoder.encode(line, out_type=str)
-                    if not _SPACE.search(name)]
+            return [name for name in encoder.encode(line, out_type=str) if not _SPACE.search(name)]
     elif unit == "word":
 
         def split(line: str) -> list[str]:

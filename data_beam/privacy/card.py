@@ -32,29 +32,20 @@ _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("6761", "6763", (16, 18, 19)),  # Maestro
 )
 
-_DIGIT_SUMS_OF_DOUBLES = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
-"""By digit d: the sum of the digits of 2 d."""
+_DIGIT_SUMS_OF_DOUBLES = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)  # by digit d: the sum of the digits of 2 d
 
 
 def luhn(digits: str) -> bool:
-    """Whether the last digit is the check digit of the others (ISO/IEC 7812-1, annex B).
-
-    Every second digit from the right is doubled and replaced by the sum of its digits. The total
-    must be a multiple of 10.
-
-    Args:
-      digits: ASCII digits, at least one.
-    """
+    """Whether the last of some ASCII digits is the check digit of the others (ISO/IEC 7812-1, annex
+    B). Every second digit from the right is doubled and replaced by the sum of its digits. The
+    total must be a multiple of 10."""
     values = [int(digit) for digit in reversed(digits)]
     return (sum(values[::2]) + sum(_DIGIT_SUMS_OF_DOUBLES[v] for v in values[1::2])) % 10 == 0
 
 
 def is_card(digits: str) -> bool:
-    """Whether a number has an issuer's prefix, one of the issuer's lengths, and a valid Luhn digit.
-
-    Args:
-      digits: ASCII digits without separators.
-    """
+    """Whether a number (ASCII digits) has an issuer's prefix, one of the issuer's lengths, and a
+    valid Luhn digit."""
     known = any(low <= digits[:len(low)] <= high and len(digits) in lengths
                 for low, high, lengths in _ISSUERS)
     return known and luhn(digits) and len(set(digits)) > 1

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from data_beam.base import word_lists
 from data_beam.privacy.spans import Span
 
 _LOCAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%+-")
@@ -18,13 +19,7 @@ _INTERNATIONAL = re.compile(
 
 # Every two-letter label counts as a country code. Of the longer ones only those in wide use are
 # listed, so that file names and attributes (`a@x.png`, `x@self.weight`) do not count as addresses.
-_TOP_LEVEL = frozenset(re.findall(r"\S+", """
-com org net edu gov mil int info biz name pro mobi asia cat coop jobs tel travel post app dev xyz
-top vip shop site online club wang ren win live email cloud tech store work ltd group link space
-news blog page wiki icu fun art design press world today life team zone center media agency digital
-network software systems solutions company health care academy school university finance bank law
-legal test example invalid
-"""))
+_TOP_LEVEL = frozenset(word_lists.read("data_beam.privacy", "top_level_domains.txt")["in wide use"])
 _COMMON = frozenset(("com", "org", "net", "edu", "gov", "cn"))
 
 # Replacements for the @ that hide an address from programs.
@@ -35,8 +30,7 @@ _SPELLED = re.compile(
 _DOT = re.compile(r" ?[\[({<]? ?(?:dot|DOT|Dot) ?[\])}>]? ?")
 _WORD_DOT = re.compile(r" (?:at|AT) ([A-Za-z0-9\-]{1,63}(?: (?:dot|DOT) [A-Za-z0-9\-]{1,63}){1,5})")
 
-_VERSION_CONTROL_ACCOUNTS = frozenset(("git", "svn", "hg"))
-"""Not people: `git@github.com:a/b.git` is the location of a repository."""
+_VERSION_CONTROL_ACCOUNTS = frozenset(("git", "svn", "hg"))  # `git@github.com:a/b.git` is no person
 
 
 def _local_start(text: str, end: int) -> int | None:
@@ -57,14 +51,7 @@ def _local_start(text: str, end: int) -> int | None:
 
 
 def _domain_end(text: str, start: int) -> int | None:
-    """End of the longest valid domain that starts at `start`, or None."""
-    end = _ascii_domain_end(text, start)
-    if end is None and (match := _INTERNATIONAL.match(text, start)):
-        return match.end()
-    return end
-
-
-def _ascii_domain_end(text: str, start: int) -> int | None:
+    """End of the longest valid domain in ASCII that starts at `start`, or None."""
     match = _DOMAIN.match(text, start)
     if not match:
         return None
@@ -89,13 +76,14 @@ def _is_top_level(label: str) -> bool:
 def emails(text: str) -> Iterator[Span]:
     """E-mail addresses in a text: `local@domain` with a local part of 1 to 64 characters and a
     known top-level domain, also with an internationalised domain (`li@例子.com`); `local [at]
-    domain` with any kind of brackets; `local at domain dot com`.
-    """
+    domain` with any kind of brackets; `local at domain dot com`."""
     at = text.find("@")
     while at >= 0:
         start = _local_start(text, at)
         if start is not None:
             end = _domain_end(text, at + 1)
+            if end is None and (international := _INTERNATIONAL.match(text, at + 1)):
+                end = international.end()
             if end is not None:
                 yield Span(start, end, "email")
         at = text.find("@", at + 1)

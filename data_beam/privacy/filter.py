@@ -20,8 +20,7 @@ from maxlm.config.schema import ConfigError
 PLACEHOLDERS = {
     "resident_id": "[ID]", "card": "[CARD]", "email": "[EMAIL]", "ip": "[IP]", "phone": "[PHONE]",
     "ssn": "[ID]", "passport": "[PASSPORT]", "plate": "[PLATE]", "name": "[NAME]",
-}
-"""Kinds in the order of priority among equally long spans: kinds with a check digit come first."""
+}  # in order of priority among equally long spans: check digits come first
 _PRIORITY = {kind: rank for rank, kind in enumerate(PLACEHOLDERS)}
 
 _PROBE = "Ada Lovelace wrote to 张伟 in London."
@@ -52,7 +51,8 @@ def find(text: str, private_addresses: bool = False) -> list[Span]:
     return without_overlaps(candidates(), _PRIORITY)
 
 
-def _replace(text: str, spans: list[Span]) -> str:
+def replace(text: str, spans: list[Span]) -> str:
+    """The text with placeholders for the spans."""
     parts, position = [], 0
     for span in spans:
         parts += [text[position:span.start], PLACEHOLDERS[span.kind]]
@@ -68,10 +68,7 @@ class PrivacyFilter(Filter):
     which are up to the user's recogniser.
 
     A document on which the user's recogniser fails, or answers with other than spans, is an error
-    (and so a dead letter).
-
-    Raises:
-      ConfigError: `name_recogniser` cannot be loaded, or fails on a sentence.
+    (and so a dead letter). Raises ConfigError if it cannot be loaded, or fails on a sentence.
     """
 
     name = "privacy"
@@ -117,8 +114,7 @@ class PrivacyFilter(Filter):
 
     def _redact(self, text: str, names: list[Span]
                 ) -> tuple[str, collections.Counter[str], list[Span]]:
-        """The text with placeholders, the number of items replaced by kind, and the spans kept by
-        choice."""
+        """The text with placeholders, the number of items replaced by kind, and the spans kept."""
         replaced: collections.Counter[str] = collections.Counter()
         while True:
             # A replacement may turn the text beside it into a match, so repeat.
@@ -129,22 +125,16 @@ class PrivacyFilter(Filter):
             if not new:
                 return text, replaced, spans
             replaced.update(span.kind for span in new)
-            text = _replace(text, new)
+            text = replace(text, new)
 
     def masked(self, text: str) -> str:
         """The text as it may appear in a report: with placeholders for everything except names."""
         return self._redact(text, [])[0]
 
     def masked_quote(self, quote: str, text: str) -> str:
-        """The detail of an outcome as it may appear in a report.
-
-        A quote may be cut inside an item, so parts of items of `_PIECE` characters or more are
-        masked too.
-
-        Args:
-          quote: the detail, which may quote the text.
-          text: the whole text.
-        """
+        """The detail of an outcome, which may quote the text, as it may appear in a report. A quote
+        may be cut inside an item, so parts of items of `_PIECE` characters or more are masked
+        too."""
         if not any(mark in quote for mark in "'\":"):
             return self.masked(quote)  # only numbers, no quoted text
         kinds = {}
@@ -160,7 +150,7 @@ class PrivacyFilter(Filter):
                 pieces[-1] = Span(pieces[-1].start, i + _PIECE, pieces[-1].kind)
             elif kind:
                 pieces.append(Span(i, i + _PIECE, kind))
-        return self.masked(_replace(quote, pieces))
+        return self.masked(replace(quote, pieces))
 
     def __call__(self, document: Document) -> Document | Dropped:
         text, replaced, spans = self._redact(document.text, self._names(document.text))

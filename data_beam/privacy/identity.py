@@ -44,13 +44,11 @@ _CONTEXT_REACH = 20
 
 
 def mod11_2(number: str) -> bool:
-    """Whether the last of 18 characters is the check character of the other 17.
+    """Whether the last of 18 characters (17 ASCII digits and one of 0-9, X, x) is the check
+    character of the other 17.
 
     ISO/IEC 7064 MOD 11-2 as applied by GB 11643-1999: the sum of the digits, weighted by powers of
     two modulo 11 and including the check character, is 1 modulo 11. X stands for ten.
-
-    Args:
-      number: 17 ASCII digits and one of 0-9, X, x.
     """
     total = sum((ord(digit) - 48) * weight
                 for digit, weight in zip(number[:17], _WEIGHTS, strict=True))
@@ -69,8 +67,8 @@ def _is_date(digits: str) -> bool:
 def resident_ids(text: str, start: int, stop: int) -> Iterator[Span]:
     """PRC resident identity numbers (GB 11643-1999) in a window: a province code of GB/T 2260, a
     valid date of birth, and a valid check character. The form used before 1999 has 15 digits and no
-    check character; it counts only if a word such as 身份证 occurs within the 20 characters before.
-    """
+    check character; it counts only if a word such as 身份证 occurs within the 20 characters
+    before."""
     for match in _RESIDENT.finditer(text, start, stop):
         region, _, birth, rest = match.groups()
         province = region[1:3] if region[0] == "9" else region[:2]
@@ -86,8 +84,7 @@ def resident_ids(text: str, start: int, stop: int) -> Iterator[Span]:
 def ssns(text: str, start: int, stop: int) -> Iterator[Span]:
     """US social security numbers in a window: 3-2-4 digits separated by hyphens. With spaces or
     without separators the number counts only after `SSN` or `social security`. No group is all
-    zeros; the area is below 900 and not 666.
-    """
+    zeros; the area is below 900 and not 666."""
     for pattern in (_SSN, _SSN_BARE):
         for match in pattern.finditer(text, start, stop):
             area, separator, group, serial = match.groups()
@@ -100,8 +97,7 @@ def ssns(text: str, start: int, stop: int) -> Iterator[Span]:
 def passports(text: str) -> Iterator[Span]:
     """Passport numbers at most 40 characters after `passport` or 护照: one or two letters (PRC: E,
     G, D, S, P, H, M) and 6 to 8 digits, or 9 digits. Also travel permit numbers at most 40
-    characters after 通行证, 回乡证 or a similar word: C, W, H, M, T or L and 8 digits.
-    """
+    characters after 通行证, 回乡证 or a similar word: C, W, H, M, T or L and 8 digits."""
     for words, number in ((_PASSPORT_WORD, _PASSPORT), (_PERMIT_WORD, _PERMIT)):
         for word in words.finditer(text):
             for match in number.finditer(text, word.end(), word.end() + _PASSPORT_REACH):
@@ -111,8 +107,7 @@ def passports(text: str) -> Iterator[Span]:
 
 def plates(text: str) -> Iterator[Span]:
     """PRC licence plates: province, city letter, and five characters with at least three digits
-    (the last may be 挂, 学, 警, 港 or 澳), or six characters for new-energy cars (GA 36-2018).
-    """
+    (the last may be 挂, 学, 警, 港 or 澳), or six characters for new-energy cars (GA 36-2018)."""
     if text.isascii():
         return
     for match in _PLATE.finditer(text):

@@ -17,13 +17,11 @@ _CHINA = r"(?:(?:\((?:\+|00)?86\)|(?:\+|00)?86)[ \-]?)"
 # Ranges allocated by the Ministry of Industry and Information Technology, including machine
 # numbers.
 _MOBILE_PREFIX = (r"1(?:3[0-9]|4[014-9]|5[0-35-9]|6[2567]|7[0-8]|8[0-9]|9[0-35-9])")
-_MOBILE = re.compile(
-    rf"{_LEFT}({_CHINA}?){_MOBILE_PREFIX}([ \-]?)[0-9]{{4}}\2[0-9]{{4}}{_RIGHT}")
+_MOBILE = re.compile(rf"{_LEFT}({_CHINA}?){_MOBILE_PREFIX}([ \-]?)[0-9]{{4}}\2[0-9]{{4}}{_RIGHT}")
 _AREA = r"(?:10|2[0-57-9]|[3-9][0-9]{2})"
 _EXTENSION = r"(?: ?(?:-|转|ext\.? ?)[0-9]{1,5})?"
 _SUBSCRIBER = rf"[2-8][0-9]{{2,3}}[ \-]?[0-9]{{4}}{_EXTENSION}{_RIGHT}"
-_LANDLINE = re.compile(
-    rf"{_LEFT}{_CHINA}?(?:\(0{_AREA}\)[ \-]?|0{_AREA}([ \-])){_SUBSCRIBER}")
+_LANDLINE = re.compile(rf"{_LEFT}{_CHINA}?(?:\(0{_AREA}\)[ \-]?|0{_AREA}([ \-])){_SUBSCRIBER}")
 _LANDLINE_ABROAD = re.compile(
     rf"{_LEFT}(?:\((?:\+|00)86\)|(?:\+|00)86)[ \-]?(?:\(0?{_AREA}\)|0?{_AREA})[ \-]?{_SUBSCRIBER}")
 
@@ -121,7 +119,6 @@ def _is_amount(text: str, start: int, end: int) -> bool:
 
 
 def _is_followed_by_alphanumeric(text: str, end: int) -> bool:
-    """Whether an ASCII letter or digit follows."""
     after = text[end:end + 1]
     return after.isascii() and after.isalnum()
 
@@ -149,8 +146,7 @@ def _mainland(text: str, start: int, stop: int) -> Iterator[Span]:
 
 
 def _international_end(number: str) -> int | None:
-    """Length of the telephone number at the start of `+49 30 ...`, which ends with a digit
-    group."""
+    """Length of the number at the start of `+49 30 ...`, which ends with a digit group."""
     code = digits = ""
     best = None
     groups = 0
@@ -184,11 +180,8 @@ def _international(text: str, start: int, stop: int) -> Iterator[Span]:
 
 def _listed(text: str, start: int, cell: bool) -> tuple[int, int | None]:
     """End of the digit groups at `start`, and end of the telephone number among them or None. A
-    telephone number has 7 to 15 digits and is not a date, year range, decimal number or amount.
-
-    Args:
-      cell: the cue was `cell`, so the number must have a format that only telephone numbers have.
-    """
+    telephone number has 7 to 15 digits and is not a date, year range, decimal number or amount. If
+    the cue was `cell`, it must have a format that only telephone numbers have."""
     match = _DIGITS_AFTER_CUE.match(text, start)
     if not match:
         return start, None
@@ -233,15 +226,13 @@ def phones(text: str, start: int, stop: int) -> Iterator[Span]:
     """Telephone numbers in a window.
 
     - PRC mobile numbers: 11 digits of an allocated range, optionally grouped 3-4-4, optionally with
-      +86. Without +86 or hyphens, Han characters or a word such as `tel` must occur within 30
-      characters.
+      +86. Without +86 or hyphens, Han characters or a word such as `tel` must be within 30 of it.
     - PRC landlines: area code and subscriber number, separated by a hyphen, by brackets or, near
       Han characters, by a space; optionally with an extension.
     - North American numbers in their usual groups, and numbers with + and an assigned country code
       that have as many digits as that country uses.
     - 7 to 15 digits directly after a cue such as `Tel:` or `电话`, except dates, years and amounts
-      (`1234567 units`). After `cell:` the format must be one that only telephone numbers have. A
-      cue covers a list of numbers with any separators.
+      (`1234567 units`), also in a list. After `cell:` only in a format of telephone numbers.
 
     Service numbers (400-..., 1-800-..., 95588) belong to companies and do not count.
     """

@@ -24,8 +24,7 @@ class Span:
 _ASCII = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _ASCII |= dict.fromkeys(map(ord, "\u00a0\u2002\u2003\u2009\u202f\u3000"), ord(" "))
 _ASCII |= dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63"), ord("-"))
-_FOREIGN = re.compile(
-    "[\uff01-\uff5e\u00a0\u2002\u2003\u2009\u202f\u3000\u2010-\u2014\u2212\ufe63]")
+_FOREIGN = re.compile(f"[{''.join(map(chr, _ASCII))}]")
 
 _NUMBER = re.compile(r"[0-9][0-9 ().\-]{5,}")
 _MARGIN_BEFORE, _MARGIN_AFTER = 6, 14
@@ -56,16 +55,8 @@ def number_windows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def without_overlaps(spans: Iterable[Span], priority: dict[str, int]) -> list[Span]:
-    """Keeps the longest of overlapping spans; among equally long spans the one of the highest
-    priority.
-
-    Args:
-      spans: in any order, duplicates allowed.
-      priority: rank by kind; the smallest rank has the highest priority.
-
-    Returns:
-      Disjoint spans in text order.
-    """
+    """The longest of overlapping spans, in text order; among equally long spans the one whose kind
+    has the smallest rank in `priority`. Spans come in any order, duplicates allowed."""
     kept: list[Span] = []
     for span in sorted(set(spans), key=lambda s: (s.start - s.end, priority[s.kind], s.start)):
         place = bisect.bisect(kept, span)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow.parquet
-from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files, json_files
@@ -19,8 +18,7 @@ _MANIFEST = {
                       "splits": {str: int}}},
 }
 _AGAIN = "remove the corpus and make it again with python -m data_beam.prepare"
-DAMAGED = (pyarrow.ArrowException, OSError, UnicodeDecodeError)
-"""What pyarrow raises for a damaged Parquet file, and file systems for one that is closed."""
+DAMAGED = (pyarrow.ArrowException, OSError, UnicodeDecodeError)  # also of closed files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,25 +39,17 @@ class CorpusSource:
     domain: str
     licence: str
     documents: int
-    bytes: int
-    """UTF-8 length of the texts."""
-    splits: dict[str, int]
-    """Documents by split."""
+    bytes: int  # UTF-8 length of the texts
+    splits: dict[str, int]  # documents by split
 
 
 @dataclasses.dataclass(frozen=True)
 class CorpusFiles:
-    """The documents of a whole corpus.
+    """The documents of a whole corpus."""
 
-    Attributes:
-      files: sorted by path.
-      sources: in the order of the recipe.
-      fingerprint: hash of the content of the files.
-    """
-
-    files: tuple[DocumentFile, ...]
-    sources: tuple[CorpusSource, ...]
-    fingerprint: str
+    files: tuple[DocumentFile, ...]  # sorted by path
+    sources: tuple[CorpusSource, ...]  # in the order of the recipe
+    fingerprint: str  # hash of the content of the files
 
     @property
     def rows(self) -> int:
@@ -67,14 +57,11 @@ class CorpusFiles:
 
 
 def find_documents(corpus: str, others: Sequence[str] = ()) -> CorpusFiles:
-    """The document files of a corpus.
+    """The document files of a corpus, a directory on any file system that Beam knows. `others` are
+    more of its folders whose files must be whole, by their sizes.
 
-    Args:
-      corpus: directory, local or on any file system that Beam knows.
-      others: more of its folders whose files must be whole, by their sizes.
-
-    Raises:
-      ConfigError: no corpus there, an unfinished one, or one that lacks files of its manifest.
+    Raises ConfigError for no corpus there, an unfinished one, and one that lacks files of its
+    manifest.
     """
     path = FileSystems.join(corpus, "manifest.json")
     if not FileSystems.exists(path):
@@ -108,13 +95,10 @@ def find_documents(corpus: str, others: Sequence[str] = ()) -> CorpusFiles:
 
 
 def read_rows(path: str, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Rows of a document file, a few hundred in memory at a time.
-
-    Raises:
-      ConfigError: the file lacks a column, is damaged or no Parquet.
-    """
+    """Rows of a document file, some hundred in memory at a time. Raises ConfigError if the file
+    lacks a column, is damaged or no Parquet."""
     try:
-        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        with files.open_raw(path) as handle:
             parquet = pyarrow.parquet.ParquetFile(handle)
             missing = [name for name in columns if name not in parquet.schema_arrow.names]
             if not missing:
@@ -133,5 +117,4 @@ def damaged(path: str, error: BaseException) -> str:
         return f"--corpus: {path} cannot be read: {error.strerror}"
     kind = "a Parquet file" if path.endswith(".parquet") else "JSON"
     return (f"--corpus: {path} is damaged or not {kind} "
-            f"({' '.join(str(error).split())}); "
-            f"{_AGAIN}")
+            f"({' '.join(str(error).split())}); {_AGAIN}")

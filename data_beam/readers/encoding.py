@@ -75,20 +75,15 @@ def _is_broken_utf8(data: bytes) -> bool:
 
 
 def decode(data: bytes, header: str = "", html: bool = False) -> tuple[str, str]:
-    """Decodes strictly: no byte is replaced or skipped.
+    """Decodes a whole document strictly: no byte is replaced or skipped. Returns the text without
+    byte order mark, and the Python name of the encoding.
 
-    Args:
-      data: the whole document.
-      header: the encoding the transport declared (HTTP, WARC), if any.
-      html: look for an XML declaration and `<meta charset>` in the first 4096 bytes too.
+    The first candidate that decodes every byte wins: byte order mark, `header` (the encoding that
+    HTTP or WARC declared), XML declaration, meta, UTF-8, sniffed. An XML declaration and `<meta
+    charset>` are looked for in `html` only, in the first 4096 bytes. UTF-8 with a few bad bytes is
+    not sniffed, because a single-byte code page decodes anything.
 
-    Returns:
-      The text without byte order mark, and the Python name of the encoding. The first candidate
-      that decodes every byte wins: byte order mark, header, XML declaration, meta, UTF-8, sniffed.
-      UTF-8 with a few bad bytes is not sniffed, because a single-byte code page decodes anything.
-
-    Raises:
-      Undecodable: binary content, or no candidate decodes every byte.
+    Raises Undecodable for binary content, or if no candidate decodes every byte.
     """
     for mark, name in _BOMS:
         if data.startswith(mark):
@@ -130,11 +125,8 @@ def decode(data: bytes, header: str = "", html: bool = False) -> tuple[str, str]
 
 
 def decode_python(data: bytes) -> tuple[str, str]:
-    """Decodes Python source by its own declaration (PEP 263), UTF-8 by default.
-
-    Raises:
-      Undecodable: the declared encoding is unknown or does not decode every byte.
-    """
+    """Decodes Python source by its own declaration (PEP 263), UTF-8 by default. Raises Undecodable
+    if the declared encoding is unknown or does not decode every byte."""
     if b"\0" in data:
         raise Undecodable("binary content", f"starts with {data[:8]!r}")
     try:

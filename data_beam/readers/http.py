@@ -13,8 +13,9 @@ _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})\b")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{2,40})", re.IGNORECASE)
 _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
-# WHATWG MIME Sniffing, section 7.1, and a byte order mark before.
-_HTML = re.compile(
+# What a browser takes for an HTML page without a media type: WHATWG MIME Sniffing, section 7.1, and
+# a byte order mark before.
+HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?[\t\n\x0c\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a"
     rb"|style|title|b|body|br|p|!--)[ >]", re.IGNORECASE)
 HTML_TYPES = ("text/html", "application/xhtml+xml")
@@ -29,8 +30,7 @@ class Response:
     """A response with its body as sent."""
 
     status: int
-    headers: dict[str, str]
-    """By lower-case name; the last of repeated ones."""
+    headers: dict[str, str]  # by lower-case name; the last of repeated ones
     body: bytes
 
 
@@ -50,11 +50,7 @@ def parse_headers(block: bytes) -> dict[str, str]:
 
 
 def parse_response(block: bytes) -> Response:
-    """Splits a response into status, headers and body.
-
-    Raises:
-      BadResponse: there is no status line.
-    """
+    """Splits a response into status, headers and body. Raises BadResponse without a status line."""
     status = _STATUS.match(block)
     if not status:
         raise BadResponse("invalid HTTP", f"starts with {block[:20]!r}")
@@ -67,11 +63,6 @@ def media_type(content_type: str) -> tuple[str, str]:
     """The media type in lower case, and the charset ("" when none is given)."""
     charset = _CHARSET.search(content_type)
     return content_type.partition(";")[0].strip().lower(), charset.group(1) if charset else ""
-
-
-def begins_as_html(body: bytes) -> bool:
-    """Whether a browser takes a body without a media type for an HTML page."""
-    return _HTML.match(body) is not None
 
 
 def _dechunked(body: bytes) -> bytes:
@@ -123,10 +114,7 @@ def decoded_body(response: Response, limit: int) -> bytes | None:
     """The body without transfer and content encoding, None when it passes `limit` bytes.
 
     Archivers often decode a body and keep the header: a body that does not start as its encoding
-    does is not decoded again.
-
-    Raises:
-      BadResponse: an unknown encoding, or an incomplete body.
+    does is not decoded again. Raises BadResponse for an unknown encoding, or an incomplete body.
     """
     body = response.body
     if "chunked" in response.headers.get("transfer-encoding", "").lower():

@@ -26,12 +26,9 @@ _LONG_INTEGER_DECODER = json.JSONDecoder(parse_int=float)
 
 
 class _Invalid(Exception):
-    """There is no JSON value at a position, or one that cannot be read.
-
-    Attributes:
-      reason, detail: of the dead letter.
-      position: of the first character that is not JSON; None where that is not known.
-    """
+    """There is no JSON value at a position, or one that cannot be read; with the reason and detail
+    of the dead letter. `position` is that of the first character that is not JSON, None where that
+    is not known."""
 
     def __init__(self, reason: str, detail: str, position: int | None):
         super().__init__(detail)
@@ -39,11 +36,7 @@ class _Invalid(Exception):
 
 
 def _value_at(text: str, begin: int) -> tuple[Any, int]:
-    """The value that begins at a position, and the position behind it.
-
-    Raises:
-      _Invalid: there is none.
-    """
+    """The value at a position, and the position behind it. Raises _Invalid without one."""
     try:
         try:
             return _DECODER.raw_decode(text, begin)
@@ -59,11 +52,7 @@ def _value_at(text: str, begin: int) -> tuple[Any, int]:
 
 
 def _only_value(text: str) -> Any:
-    """The value of a text that holds one value and blanks.
-
-    Raises:
-      _Invalid: it is not such a text.
-    """
+    """The value of a text that holds one value and blanks; raises _Invalid for another text."""
     begin = len(text) - len(text.lstrip(" \t\r\n"))
     value, end = _value_at(text, begin)
     if text[end:].strip(" \t\r\n"):
@@ -171,8 +160,7 @@ def _after_blanks(text: str, position: int) -> int:
 
 
 def _end_by_brackets(text: str, begin: int) -> int | None:
-    """Position of the comma or bracket behind an invalid item; None where its brackets do not
-    match."""
+    """Position of the comma or bracket behind an invalid item; None if brackets do not match."""
     depth = 0
     for token in _TOKEN.finditer(text, begin):
         sign = token.group()

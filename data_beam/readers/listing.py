@@ -19,19 +19,14 @@ from maxlm.config.schema import ConfigError
 class File:
     """One file to read.
 
-    Attributes:
-      source: name of the source.
-      input: index in the source's list of inputs.
-      location: path to open it by. Bytes of its name that are not UTF-8 are surrogates, as in
-        Python.
-      path: relative to the input's root, with / as separator and after the input's prefix. The
-        corpus records this path. Bytes that are not UTF-8 are written as `\\xff`.
+    The corpus records its path relative to the input's root, with / as separator and after the
+    input's prefix; bytes that are not UTF-8 are written as `\\xff`.
     """
 
-    source: str
-    input: int
-    location: str
-    path: str
+    source: str  # name
+    input: int  # index in the source's list of inputs
+    location: str  # path to open it by; bytes that are not UTF-8 are surrogates, as in Python
+    path: str  # as the corpus records it
     size: int
     modified: float
 
@@ -59,12 +54,8 @@ def _may_hold_files(inputs: Iterable[InputConfig], folder: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class _Seen:
-    """What was found while listing.
-
-    Attributes:
-      matched: locations of the files that a pattern matches, with excluded ones.
-      links: symbolic links to folders, which are not followed.
-    """
+    """What was found while listing: locations of the files that a pattern matches, with excluded
+    ones; and symbolic links to folders, which are not followed."""
 
     matched: set[str] = dataclasses.field(default_factory=set)
     links: set[str] = dataclasses.field(default_factory=set)
@@ -170,20 +161,15 @@ def _capped(listed: Sequence[File], max_bytes: int) -> list[File]:
 def list_files(recipe: RecipeConfig, tell: Callable[[str], None] | None = None) -> list[File]:
     """All files of a recipe, sorted by source (in the recipe's order) and path.
 
-    Args:
-      recipe: checked recipe.
-      tell: called with a line about each thing that the user may miss: links to folders, and
-        files of other kinds where the inputs take a whole folder by suffix.
-
-    Raises:
-      ConfigError: a root that does not exist, a pattern that matches nothing, a folder that cannot
-        be read, or two files of one source with the same path.
+    `tell` is called with a line about each thing that the user may miss: links to folders, and
+    files of other kinds where the inputs take a whole folder by suffix. Raises ConfigError for a
+    root that does not exist, a pattern that matches nothing, a folder that cannot be read, and two
+    files of one source with the same path.
     """
     result: list[File] = []
     seen = _Seen()
     for source in recipe.sources:
-        listed = [file for i in range(len(source.inputs))
-                  for file in _list_input(source, i, seen)]
+        listed = [file for i in range(len(source.inputs)) for file in _list_input(source, i, seen)]
         by_path: dict[str, File] = {}
         for file in listed:
             other = by_path.setdefault(file.path, file)
@@ -201,16 +187,8 @@ def list_files(recipe: RecipeConfig, tell: Callable[[str], None] | None = None) 
 
 
 def refuse_output_among_inputs(recipe: RecipeConfig, output: str, names: Iterable[str]) -> None:
-    """Checks that no input reads what the command writes; else a second run would read the corpus.
-
-    Args:
-      recipe: checked recipe.
-      output: folder of the corpus.
-      names: of files that the command writes below it.
-
-    Raises:
-      ConfigError: an input matches one of them.
-    """
+    """Raises ConfigError if an input reads one of the files (`names`) that the command writes below
+    its output: a second run would read the corpus."""
     if not files.is_local(output):
         return
     output = os.path.realpath(output)

@@ -14,19 +14,13 @@ from data_beam.readers.reading import Read, Reading
 
 def read_file(file: File, source: SourceConfig, max_record_bytes: int,
               at: Callable[[float], None] = lambda position: None) -> Iterator[Read]:
-    """Reads one file.
+    """Reads one file of a source. `at` is called now and then with the number of the file's bytes
+    that were read.
 
-    Args:
-      file: the file.
-      source: its source.
-      max_record_bytes: a larger record is a dead letter.
-      at: called now and then with the number of the file's bytes that were read.
-
-    Yields:
-      A `Record` for each document; a `DeadLetter` for each that cannot be read, and for each place
-      where the file is damaged, without a record number; one `DeadLetter` for a file that is
-      missing or not a regular file; a `Dropped` for an empty file and for records of a kind that
-      holds no text. Blank lines of jsonl are not records.
+    Yields a `Record` for each document; a `DeadLetter` for each that cannot be read or is larger
+    than `max_record_bytes`, and for each place where the file is damaged, without a record number;
+    one `DeadLetter` for a file that is missing or not a regular file; a `Dropped` for an empty file
+    and for records of a kind that holds no text. Blank lines of jsonl are not records.
     """
     reading = Reading(file, source, max_record_bytes, at)
     read = {"jsonl": json_records.jsonl, "json": json_records.json_array,

@@ -17,14 +17,8 @@ _NAME_CHARACTERS = 40
 
 
 class Reading:
-    """One file being read.
-
-    Attributes:
-      file: the file.
-      config: the input that it belongs to.
-      limit: bytes of the largest record.
-      at: called with the number of the file's bytes that were read.
-    """
+    """One file being read, and the input that it belongs to. Records of more than `limit` bytes are
+    too large; `at` is called with the number of the file's bytes that were read."""
 
     def __init__(self, file: File, source: SourceConfig, limit: int, at: Callable[[float], None]):
         self.file, self.source, self.config = file, source, source.inputs[file.input]
@@ -78,12 +72,8 @@ class Reading:
         """A record of a JSON value or a row: a text, or a table with the input's fields.
 
         The text is required. Where a licence, domain or URL is null, blank or missing, that of the
-        input or the source is used. A field of another type than text makes a dead letter.
-
-        Args:
-          number: of the record.
-          item: the value.
-          raw: the bytes that it was read from; None takes those of its text.
+        input or the source is used. A field of another type than text makes a dead letter. `raw`
+        are the bytes that the value was read from; None takes those of its text.
         """
         names = field_names(self.config)
         values = {"text": "", "licence": self.licence, "domain": self.source.domain, "url": ""}

@@ -13,8 +13,7 @@ SUFFIXES = {
     "html": "html", "htm": "html", "xhtml": "html", "md": "markdown", "txt": "text",
     "pdf": "pdf", "epub": "epub", "jsonl": "jsonl", "parquet": "parquet",
     "warc": "warc", "wet": "warc",
-}
-"""Suffix of a file name -> format of the file."""
+}  # suffix of a file name -> format of the file
 _WITH_LICENCE = ("jsonl", "parquet")
 _COMPRESSIONS = ("", ".gz", ".bz2", ".zst")  # compression itself is recognised by content
 
@@ -37,16 +36,10 @@ def raw_folder(root: str, name: str = "raw", domain: str = "general",
     """All files below a folder whose names end in a suffix of `SUFFIXES`, compressed or not.
 
     Records of jsonl and Parquet hold their text in the field `text`. A record's own `licence` is
-    used where it has one.
+    used where it has one, else that of the source.
 
-    Args:
-      root: the folder, on any file system that Beam knows.
-      name: of the source.
-      domain: of its documents.
-      licence: of documents without one.
-
-    Raises:
-      ConfigError: the folder does not exist, has no such file, or a folder in it cannot be read.
+    Raises ConfigError if the folder does not exist, has no such file, or a folder in it cannot be
+    read.
     """
     wrong = files.no_folder(root)
     if wrong:
@@ -84,13 +77,9 @@ def _spdx(text: str) -> str:
 
 
 def licence_of(name: str) -> str:
-    """SPDX licence of an installed distribution, from its metadata.
-
-    `License-Expression` wins, then the licence classifiers, then the `License` field.
-
-    Raises:
-      ConfigError: the metadata names no licence, several, or an unknown one.
-    """
+    """SPDX licence of an installed distribution, from its metadata: `License-Expression` wins, then
+    the licence classifiers, then the `License` field. Raises ConfigError if the metadata names no
+    licence, several, or an unknown one."""
     metadata = importlib.metadata.metadata(name)
     if "License-Expression" in metadata:
         return metadata["License-Expression"]
@@ -107,20 +96,10 @@ def licence_of(name: str) -> str:
 def package(name: str, pattern: str, format: str, *, licence: str = "", install: str = "",
             exclude: tuple[str, ...] = (), text_field: str = "text",
             query: str = "") -> InputConfig:
-    """Files of an installed distribution.
-
-    Args:
-      name: distribution name as pip knows it.
-      pattern: glob relative to site-packages.
-      format: see `data_beam.config.FORMATS`.
-      licence: SPDX licence where the package's metadata is not precise.
-      install: the command that installs it, for the message when it is missing.
-      exclude: globs to leave out.
-      text_field, query: see `InputConfig`.
-
-    Raises:
-      ConfigError: the distribution is not installed.
-    """
+    """Files of an installed distribution, `name` as pip knows it; raises ConfigError, with the
+    command that installs it, if it is not installed. The pattern is relative to site-packages.
+    `licence` is the SPDX licence where the package's metadata is not precise; for the rest see
+    `InputConfig`."""
     try:
         distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
@@ -133,7 +112,6 @@ def package(name: str, pattern: str, format: str, *, licence: str = "", install:
 
 
 def description(name: str, licence: str = "") -> InputConfig:
-    """The long description of an installed distribution."""
     path = next((path for path in importlib.metadata.files(name) or ()
                  if path.name == "METADATA" and path.parent.suffix == ".dist-info"), None)
     if path is None:

@@ -20,16 +20,13 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO
 
 import zstandard
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 
+from data_beam.base import files
 from data_beam.base.records import ReasonedError
 
 READ_BYTES = 1 << 20
-HELD_BYTES = 1 << 24
-"""Decompressed bytes of a unit that wait in memory for its checksum."""
-ZSTD_READ_BYTES = 1 << 11
-"""zstd's decompressor has no output bound: 2 KiB of input can make about 64 MiB."""
+HELD_BYTES = 1 << 24  # decompressed bytes of a unit that wait in memory for its checksum
+ZSTD_READ_BYTES = 1 << 11  # zstd has no output bound: 2 KiB of input can make about 64 MiB
 _PIECE_BYTES = 1 << 14
 _MAX_REREAD_BYTES = 1 << 26
 
@@ -39,28 +36,17 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 @dataclasses.dataclass(frozen=True)
 class _Format:
-    """A compression format.
-
-    Attributes:
-      magic: how a file of it begins.
-      unit: how each of its units begins.
-      unit_bytes: length of the longest match of `unit`.
-      decoder: makes a decoder of one unit.
-      decode: decoder, compressed bytes -> decompressed bytes.
-      errors: what the decoder raises for corrupt bytes.
-      piece_bytes: compressed bytes to decode at once.
-      padding: bytes that may stand between units.
-    """
+    """A compression format."""
 
     name: str
-    magic: re.Pattern[bytes]
-    unit: re.Pattern[bytes]
-    unit_bytes: int
-    decoder: Callable[[], Any]
-    decode: Callable[[Any, bytes], bytes]
-    errors: tuple[type[Exception], ...]
-    piece_bytes: int = _PIECE_BYTES
-    padding: bytes = b""
+    magic: re.Pattern[bytes]  # how a file of it begins
+    unit: re.Pattern[bytes]  # how each of its units begins
+    unit_bytes: int  # length of the longest match of `unit`
+    decoder: Callable[[], Any]  # makes a decoder of one unit
+    decode: Callable[[Any, bytes], bytes]  # decoder, compressed bytes -> decompressed bytes
+    errors: tuple[type[Exception], ...]  # what the decoder raises for corrupt bytes
+    piece_bytes: int = _PIECE_BYTES  # compressed bytes to decode at once
+    padding: bytes = b""  # bytes that may stand between units
 
 
 _ZSTD_UNIT = re.compile(re.escape(ZSTD_MAGIC))
@@ -86,46 +72,27 @@ class DamagedFile(ReasonedError):
 
 @dataclasses.dataclass(frozen=True)
 class Gap:
-    """A place where content is missing because the file is damaged.
+    """A place where content is missing because the file is damaged."""
 
-    Attributes:
-      reason, detail: of the dead letter.
-      is_end: the file is cut short here.
-    """
-
-    reason: str
-    detail: str
-    is_end: bool = False
+    reason: str  # of the dead letter
+    detail: str  # of the dead letter
+    is_end: bool = False  # the file is cut short here
 
 
 class _BadUnit(Exception):
-    """A unit is corrupt, or cut short by the end of the file.
-
-    Attributes:
-      position: of the file, up to which it was decoded.
-      is_cut: whether it is cut short.
-    """
+    """A unit is corrupt or cut short (`is_cut`). It was decoded up to `position` of the file."""
 
     def __init__(self, detail: str, position: int, is_cut: bool = False):
         super().__init__(detail)
         self.position, self.is_cut = position, is_cut
 
 
-def open_raw(path: str) -> BinaryIO:
-    """The file's own bytes, never decompressed by Beam."""
-    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-
-
 class _Bytes:
-    """The bytes of a file at any position; the block that was read last is kept.
-
-    Attributes:
-      reread: compressed bytes that were decoded in vain.
-    """
+    """The bytes of a file at any position; the block that was read last is kept."""
 
     def __init__(self, handle: BinaryIO):
         self._handle, self._begin, self._block = handle, 0, b""
-        self.reread = 0
+        self.reread = 0  # compressed bytes that were decoded in vain
 
     def at(self, position: int, size: int = _PIECE_BYTES) -> bytes:
         """Up to `size` bytes at a position, at least one but for the end of the file."""
@@ -151,11 +118,8 @@ class _Bytes:
 
 def _unit(source: _Bytes, form: _Format, position: int) -> Iterator[tuple[bytes, int]]:
     """Decodes the unit at a position: its content in pieces, each with the position behind its
-    compressed bytes; the last is empty and has the position behind the unit.
-
-    Raises:
-      _BadUnit: after the pieces that could be decoded.
-    """
+    compressed bytes; the last is empty and has the position behind the unit. Raises _BadUnit after
+    the pieces that could be decoded."""
     decoder = form.decoder()
     size, last = 0, b""
     while not decoder.eof:
@@ -188,14 +152,8 @@ def _is_trailer(last: bytes, size: int) -> bool:
 
 def _checked(source: _Bytes, form: _Format, position: int, at: Callable[[int], None],
              limit: float) -> Generator[bytes, None, int]:
-    """The content of the unit at a position, once its checksum is right.
-
-    Returns:
-      The position behind it.
-
-    Raises:
-      _BadUnit: before anything is yielded.
-    """
+    """The content of the unit at a position, once its checksum is right; returns the position
+    behind it. Raises _BadUnit before anything is yielded."""
     held, size, end = [], 0, position
     for chunk, end in _unit(source, form, position):
         size += len(chunk)
@@ -262,15 +220,14 @@ def _units(source: _Bytes, form: _Format, at: Callable[[int], None], limit: floa
 
 def pieces(path: str, at: Callable[[int], None] = lambda position: None, limit: float = math.inf,
            begin: Callable[[int], None] = lambda position: None) -> Iterator[bytes | Gap]:
-    """Decompressed pieces of a file, with a `Gap` wherever content is missing.
+    """Decompressed pieces of a file on any file system that Beam knows, with a `Gap` wherever
+    content is missing.
 
-    Args:
-      path: on any file system that Beam knows.
-      at: told how many bytes of the file lie behind, each time before more are read.
-      limit: the caller takes no more bytes than this; a unit that has more is not checked.
-      begin: told where each unit begins in the file, before its first piece comes.
+    `at` is told how many bytes of the file lie behind, each time before more are read; `begin` is
+    told where each unit begins in the file, before its first piece comes. The caller takes no more
+    bytes than `limit`; a unit that has more is not checked.
     """
-    with open_raw(path) as raw:
+    with files.open_raw(path) as raw:
         source = _Bytes(raw)
         head = source.at(0)
         form = next((form for form in _FORMATS if form.magic.match(head)), None)
@@ -285,11 +242,7 @@ def pieces(path: str, at: Callable[[int], None] = lambda position: None, limit: 
 
 
 def chunks(path: str, limit: float = math.inf) -> Iterator[bytes]:
-    """`pieces` up to the first gap.
-
-    Raises:
-      DamagedFile: there is one; after the pieces before it.
-    """
+    """`pieces` up to the first gap, for which it raises DamagedFile."""
     for piece in pieces(path, limit=limit):
         if isinstance(piece, Gap):
             raise DamagedFile(piece.reason, piece.detail)
@@ -297,11 +250,8 @@ def chunks(path: str, limit: float = math.inf) -> Iterator[bytes]:
 
 
 def read_all(path: str, limit: int) -> bytes | None:
-    """The whole decompressed file, or None when it is larger than `limit` bytes.
-
-    Raises:
-      DamagedFile: content is missing.
-    """
+    """The whole decompressed file, or None when it is larger than `limit` bytes. Raises DamagedFile
+    if content is missing."""
     parts, size = [], 0
     for chunk in chunks(path, limit=limit):
         size += len(chunk)

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from data_beam.base import files
 from data_beam.readers import streams
 from data_beam.readers.reading import Read, Reading, field_names
 
@@ -32,7 +33,7 @@ def sqlite(reading: Reading) -> Iterator[Read]:
         local = location
         if not os.path.isfile(local):  # SQLite reads local files only
             local = os.path.join(folder, "copy.sqlite")
-            with streams.open_raw(location) as raw, open(local, "wb") as copy:
+            with files.open_raw(location) as raw, open(local, "wb") as copy:
                 shutil.copyfileobj(raw, copy)
         uri = f"file:{urllib.parse.quote(os.fsencode(os.path.abspath(local)))}"
         connection = sqlite3.connect(uri + "?mode=ro&immutable=1", uri=True)
@@ -80,7 +81,7 @@ def parquet(reading: Reading) -> Iterator[Read]:
     """
     names = field_names(reading.config)
     wanted = list(dict.fromkeys(names.values()))
-    with streams.open_raw(reading.file.location) as raw:
+    with files.open_raw(reading.file.location) as raw:
         try:
             file = pyarrow.parquet.ParquetFile(
                 raw, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True)

@@ -97,8 +97,7 @@ class _Archive:
                 return
 
     def offset(self) -> int:
-        """Where the record that begins here, or the compressed unit that holds it, is in the
-        file."""
+        """Where in the file the record, or the compressed unit that holds it, begins."""
         while len(self._units) > 1 and self._units[1][0] <= self._position:
             self._units.pop(0)
         return self._units[0][1] if self._is_compressed else self._position
@@ -117,14 +116,11 @@ class _Archive:
         return headers
 
     def block(self, length: int, limit: int) -> tuple[bytes | None, bool]:
-        """The content of the record, and whether its Content-Length is wrong.
+        """The content of the record, and whether its Content-Length is wrong. Of content longer
+        than `limit` only the end is looked at, and None is returned.
 
         A record ends with its length where line ends and the next record follow. Elsewhere the
         length is wrong, and the record ends before the first header of another one.
-
-        Args:
-          length: as the header says.
-          limit: of longer content only the end is looked at, and None is returned.
         """
         size = min(length, max(limit, 1 << 16))
         to_pass = length - size
@@ -233,7 +229,7 @@ def _document(reading: Reading, number: int, offset: int, kind: str, headers: di
             return reading.dropped(number, "not html", media_type[:80])
         if kind == "response":
             body = http.decoded_body(response, reading.limit)
-        if not media_type and body and body.strip() and not http.begins_as_html(body):
+        if not media_type and body and body.strip() and not http.HTML.match(body):
             return reading.dropped(number, "not html", "no Content-Type")
     except http.BadResponse as error:
         return reading.dead(number, error.reason, error.detail)

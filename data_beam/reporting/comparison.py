@@ -19,11 +19,8 @@ _SHAPE = {"format": str, "made": dict, "total": dict, "recipe_sha256": str,
 
 
 def read_facts(corpus: str) -> dict[str, Any]:
-    """report.json of another corpus, to compare with.
-
-    Raises:
-      ConfigError: there is none, or it is damaged or of another version.
-    """
+    """report.json of another corpus, to compare with. Raises ConfigError if there is none, or it is
+    damaged or of another version."""
     path = corpus if corpus.endswith(".json") else FileSystems.join(corpus, "report.json")
     if not FileSystems.exists(path):
         raise ConfigError(f"--compare: {path} does not exist; give a corpus, or make its report "
@@ -41,13 +38,8 @@ def read_facts(corpus: str) -> dict[str, Any]:
 
 
 def compare(now: Mapping[str, Any], then: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Pairs [then, now] of counts, and of shares where corpora differ in size.
-
-    Args:
-      now: facts of this corpus.
-      then: facts of the other one.
-      name: of the other one, for the page.
-    """
+    """Pairs [then, now] of counts in the facts of two corpora, and of shares where corpora differ
+    in size. `name` is that of the other corpus, for the page."""
     sources = [{entry["name"]: entry for entry in facts["sources"]} for facts in (then, now)]
     reasons = [{(stage["stage"], row["reason"]): row["documents"] for stage in facts["funnel"]
                 for row in stage["reasons"]} for facts in (then, now)]

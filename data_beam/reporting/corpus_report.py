@@ -7,34 +7,23 @@ import dataclasses
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet
-from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 from pyarrow.compute import call_function
 
-from data_beam.base import files
+from data_beam.base import files, json_files
 from data_beam.base.records import Origin
 from data_beam.base.stage_context import KINDS, shard_numbers
 from data_beam.dedup import clusters
 from data_beam.readers.corpus_files import DAMAGED, damaged
 from data_beam.reporting import comparison, facts, page
-from data_beam.reporting.summary import (
-    DROPPED_SAMPLES,
-    KEPT_SAMPLES,
-    KEYS,
-    LANGUAGE_SCORE,
-    LENGTH,
-    MEMBERS,
-    SHOWN_CHARACTERS,
-    Summary,
-    first_by_id,
-    largest,
-)
+from data_beam.reporting import summary as summaries
+from data_beam.reporting.summary import KEYS, LANGUAGE_SCORE, LENGTH, Summary
 from data_beam.reporting.topics import sampled_shares, topics_of
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks import documents
@@ -43,41 +32,27 @@ from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import Tokenizer
 
 HTML, JSON = "report.html", "report.json"
-TOPIC_CHARACTERS = 4000
-"""How much of the text of a document topics are made from."""
-BY_LANGUAGE = "perplexity"
-"""The score whose scale differs by language, because each language has its own model."""
-_COLUMNS = ["id", "text", *KEYS, "path", "record", "url", "language_score", "transforms",
-            "scores"]
+TOPIC_CHARACTERS = 4000  # how much of the text of a document topics are made from
+BY_LANGUAGE = "perplexity"  # its scale differs by language, as each has its own model
+_COLUMNS = ["id", "text", *KEYS, "path", "record", "url", "language_score", "transforms", "scores"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What workers need to know.
+    """What workers need to know."""
 
-    Attributes:
-      corpus: its folder.
-      shards: files of each kind in it.
-      scratch: existing folder for the workers' results.
-      topic_shares: share of documents whose texts are collected for topics, by language.
-      tokenizer: names of the tokenizer's files in `scratch`; none to count no tokens.
-      progress: existing local folder for workers' progress, or "".
-    """
-
-    corpus: str
-    shards: int
-    scratch: str
-    topic_shares: Mapping[str, float]
-    tokenizer: tuple[str, ...]
-    progress: str
+    corpus: str  # its folder
+    shards: int  # files of each kind in it
+    scratch: str  # existing folder for the workers' results
+    topic_shares: Mapping[str, float]  # of documents with texts collected for topics, by language
+    tokenizer: tuple[str, ...]  # the tokenizer's files in `scratch`; none to count no tokens
+    progress: str  # existing local folder for workers' progress, or ""
 
     def path(self, kind: str, shard: int) -> str:
-        """The path of a file of the corpus."""
         return FileSystems.join(self.corpus, kind,
                                 files.shard_name(kind, shard, self.shards, KINDS[kind]))
 
     def result(self, shard: int) -> str:
-        """The path of the summary of a shard."""
         return FileSystems.join(self.scratch, f"summary-{shard:05d}.json")
 
 
@@ -122,8 +97,7 @@ class Summarise(beam.DoFn):
         return summary
 
     def _documents(self, shard: int, summary: Summary, near: dict[str, dict[str, Any]]) -> None:
-        path = self._job.path("documents", shard)
-        with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+        with files.open_raw(self._job.path("documents", shard)) as handle:
             parquet = pyarrow.parquet.ParquetFile(handle)
             names = parquet.schema_arrow.names
             if not set(_COLUMNS) <= set(names):
@@ -132,7 +106,6 @@ class Summarise(beam.DoFn):
                 self._add(summary, parquet.read_row_group(number, columns=_COLUMNS), near)
 
     def _add(self, summary: Summary, group: pa.Table, near: dict[str, dict[str, Any]]) -> None:
-        """Adds the documents of a row group."""
         texts = group["text"]
         characters = call_function("utf8_length", [texts]).to_pylist()
         sizes = call_function("binary_length", [texts]).to_pylist()
@@ -154,16 +127,17 @@ class Summarise(beam.DoFn):
                 numbers.setdefault(("language", language, BY_LANGUAGE), []).append(
                     scores[BY_LANGUAGE])
             summary.transforms.update({name.partition("=")[0] for name in row["transforms"] or ()})
-            if row["language_score"] is not None and _chosen(
-                    row["id"], self._job.topic_shares.get(language, 0.0)):
+            # A random share of all, by the second half of the id.
+            share = self._job.topic_shares.get(language, 0.0)
+            if row["language_score"] is not None and int(row["id"][16:], 16) < share * 2**64:
                 summary.topic_texts.setdefault(language, []).append(
                     (row["id"], texts[i].as_py()[:TOPIC_CHARACTERS]))
             samples = summary.kept.setdefault((source,), [])
-            if len(samples) < KEPT_SAMPLES:  # rows come in the order of ids
+            if len(samples) < summaries.KEPT_SAMPLES:  # rows come in the order of ids
                 samples.append({**row, "scores": scores, "characters": characters[i],
-                                "text": texts[i].as_py()[:SHOWN_CHARACTERS]})
+                                "text": texts[i].as_py()[:summaries.SHOWN_CHARACTERS]})
             if row["id"] in near:
-                near[row["id"]]["text"] = texts[i].as_py()[:SHOWN_CHARACTERS]
+                near[row["id"]]["text"] = texts[i].as_py()[:summaries.SHOWN_CHARACTERS]
             self._progress.add(documents=1)
         for (kind, value, name), values in sorted(numbers.items()):
             summary.add_numbers((kind, value), name, values)
@@ -179,76 +153,54 @@ class Summarise(beam.DoFn):
             entry = found.setdefault(row["cluster"], {
                 "cluster": row["cluster"], "documents": 0, "members": []})
             entry["documents"] += 1
-            if len(entry["members"]) < MEMBERS:
+            if len(entry["members"]) < summaries.MEMBERS:
                 entry["members"].append(
                     {key: value for key, value in row.items() if key != "cluster"})
         summary.cluster_sizes = Counter(entry["documents"] for entry in found.values())
-        summary.clusters = largest(found.values())
+        summary.clusters = summaries.largest(found.values())
         return {entry["cluster"]: entry for entry in summary.clusters}
 
     def _samples(self, shard: int, summary: Summary) -> None:
-        """Adds texts of dropped documents."""
-        for row in _lines(self._job.path("samples", shard)):
+        for row in json_files.read_lines(self._job.path("samples", shard)):
             summary.dropped.setdefault((row["stage"], row["reason"]), []).append(row)
         for key, rows in summary.dropped.items():
-            summary.dropped[key] = first_by_id(rows, DROPPED_SAMPLES)
+            summary.dropped[key] = summaries.first_by_id(rows, summaries.DROPPED_SAMPLES)
 
     def _dropped(self, shard: int, summary: Summary) -> None:
-        """Adds dropped documents of reasons without samples: they had no text, or the reader
-        dropped them."""
+        """Adds dropped documents without samples: they had no text, or the reader dropped them."""
         found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for row in documents.read_rows(self._job.path("dropped", shard), DROPPED_SCHEMA):
             key = row["stage"], row["reason"]
             rows = found.setdefault(key, [])
-            if key not in summary.dropped and len(rows) < DROPPED_SAMPLES:
+            if key not in summary.dropped and len(rows) < summaries.DROPPED_SAMPLES:
                 rows.append({**row, "text": "", "characters": None})
         summary.dropped.update({key: rows for key, rows in found.items() if rows})
 
     def _dead_letters(self, shard: int, summary: Summary) -> None:
         found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-        for row in _lines(self._job.path("dead_letters", shard)):
+        for row in json_files.read_lines(self._job.path("dead_letters", shard)):
             row["id"] = Origin(row["source"], row["path"], row["record"]).id
             found.setdefault((row["stage"], row["reason"]), []).append(row)
         for key, rows in found.items():
-            summary.dead_letters[key] = first_by_id(rows, DROPPED_SAMPLES)
-
-
-def _lines(path: str) -> Iterator[dict[str, Any]]:
-    for line in files.read_bytes(path).splitlines():
-        yield json.loads(line)
-
-
-def _chosen(id: str, share: float) -> bool:
-    """Whether a document is in a random share of all, by the second half of its id."""
-    return int(id[16:], 16) < share * 2**64
+            summary.dead_letters[key] = summaries.first_by_id(rows, summaries.DROPPED_SAMPLES)
 
 
 def build(root: beam.Pipeline, job: Job) -> None:
     """Adds the transforms of the report to an empty pipeline."""
-    _ = (shard_numbers(root, range(job.shards))
-         | "Summarise shard" >> beam.ParDo(Summarise(job)))
+    _ = (shard_numbers(root, range(job.shards)) | "Summarise shard" >> beam.ParDo(Summarise(job)))
 
 
 def make_report(manifest: Mapping[str, Any], corpus: str, scratch: str, progress: str,
                 pipeline: Callable[[Callable[[beam.Pipeline], None]], None],
                 tokenizer: Tokenizer | None = None, compare: str = "") -> dict[str, bytes]:
-    """The files of the report.
+    """The files of the report on the corpus of a manifest: content by name.
 
-    Args:
-      manifest: of the corpus.
-      corpus: its folder.
-      scratch: existing folder for temporary files, which workers can reach too.
-      progress: existing local folder for workers' progress, or "".
-      pipeline: runs a Beam pipeline that its argument fills.
-      tokenizer: to count tokens with.
-      compare: another corpus, with a report, to compare with; or "".
+    `scratch` is an existing folder for temporary files, which workers can reach too, `progress` an
+    existing local folder for workers' progress, or "". `pipeline` runs a Beam pipeline that its
+    argument fills. `compare` is another corpus, with a report, to compare with; or "".
 
-    Returns:
-      Content by name.
-
-    Raises:
-      ConfigError: the documents are damaged, or not those of the manifest; nothing to compare
-        with.
+    Raises ConfigError if the documents are damaged, or not those of the manifest, and if there is
+    nothing to compare with.
     """
     other = comparison.read_facts(compare) if compare else None
     for name, data in (tokenizer.files if tokenizer else {}).items():

@@ -13,12 +13,9 @@ import numpy as np
 
 _DIGITS = 9
 _SHOWN_BINS = 32
-_LARGEST = 1e100
-"""Squares of larger numbers may be infinite; no real measure is larger."""
-_LEAST = -1074
-"""Exponent of the smallest positive float64."""
-_SKEW = 6.0
-"""Shown on a logarithmic axis when the 99th percentile is more than this times the median."""
+_LARGEST = 1e100  # squares of larger numbers may be infinite; no real measure is larger
+_LEAST = -1074  # exponent of the smallest positive float64
+_SKEW = 6.0  # axis is logarithmic if the 99th percentile is more than this times the median
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
@@ -29,22 +26,15 @@ def lower_edges(values: np.ndarray) -> np.ndarray:
 
 
 class Distribution:
-    """Count, sum, variance, extremes and histogram of numbers.
-
-    Attributes:
-      count: of the finite numbers, which the other attributes describe.
-      not_finite: NaNs, infinities and numbers beyond 1e100.
-      total: sum; exact for integers up to 2**53.
-      squares: sum of squared distances from the mean.
-      low, high: extremes.
-      bins: numbers by lower edge of their bin.
-    """
+    """Count, sum, variance, extremes and histogram of the finite numbers among some."""
 
     def __init__(self) -> None:
-        self.count = self.not_finite = 0
-        self.total = self.squares = 0.0
+        self.not_finite = 0  # NaNs, infinities and numbers beyond 1e100
+        self.count = 0
+        self.total = 0.0  # exact for integers up to 2**53
+        self.squares = 0.0  # sum of squared distances from the mean
         self.low, self.high = math.inf, -math.inf
-        self.bins: dict[float, int] = {}
+        self.bins: dict[float, int] = {}  # numbers by lower edge of their bin
 
     def add(self, values: np.ndarray) -> None:
         """Counts numbers. [n], any numeric dtype."""
@@ -92,12 +82,8 @@ class Distribution:
         return self.squares / self.count
 
     def quantiles(self, fractions: Iterable[float]) -> list[float]:
-        """For each fraction q the number of rank ceil(q count), as the lower edge of its bin: up to
-        0.4 % too small, exact for integers below 512.
-
-        Args:
-          fractions: increasing.
-        """
+        """For each fraction q, increasing, the number of rank ceil(q count), as the lower edge of
+        its bin: up to 0.4 % too small, exact for integers below 512."""
         wanted = [(max(1, math.ceil(q * self.count)), q) for q in fractions]
         found: list[float] = []
         seen = 0
@@ -113,12 +99,9 @@ class Distribution:
         return sum(count for edge, count in self.bins.items() if edge >= limit) / self.count
 
     def histogram(self) -> tuple[str, list[float], list[int]]:
-        """The numbers in about 30 bins.
-
-        Returns:
-          "linear" or "logarithmic": the axis on which the bins are about equally wide; the edges,
-          one more than bins; and the count of each bin, its lower edge included.
-        """
+        """The numbers in about 30 bins: "linear" or "logarithmic", the axis on which the bins are
+        about equally wide; the edges, one more than bins; and the count of each bin, its lower edge
+        included."""
         median, tail = self.quantiles((0.5, 0.99))
         if self.low > 0 and tail / median > _SKEW:
             scale, edges = "logarithmic", self._logarithmic_edges()
@@ -161,7 +144,6 @@ class Distribution:
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> "Distribution":
-        """What `to_json` wrote."""
         result = Distribution()
         vars(result).update({**value, "bins": dict(value["bins"])})
         return result

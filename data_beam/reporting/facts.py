@@ -6,26 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from data_beam.reporting import summary as summaries
 from data_beam.reporting.distribution import Distribution
 from data_beam.reporting.marks import clip, find_marks, redact
-from data_beam.reporting.summary import (
-    COUNTS,
-    KEYS,
-    LANGUAGE_SCORE,
-    LENGTH,
-    SHOWN_CHARACTERS,
-    Key,
-    Summary,
-)
+from data_beam.reporting.summary import COUNTS, KEYS, LANGUAGE_SCORE, LENGTH, Key, Summary
 from data_beam.reporting.topics import Topic
 
 FORMAT = "maxlm corpus report 2"
-PERPLEXITY, QUALITY, TOXICITY, PII = "perplexity", "quality", "toxicity", "pii/"
-"""Names of scores."""
-_FLAG = "augmented"
-"""A score that is 1 wherever it is present: it is counted, not shown as a distribution."""
-TOXIC = (0.25, 0.5, 0.75)
-"""Lower limits of the shares of toxic documents."""
+PERPLEXITY, QUALITY, TOXICITY, PII = "perplexity", "quality", "toxicity", "pii/"  # names of scores
+_FLAG = "augmented"  # 1 wherever it is present: counted, not shown as a distribution
+TOXIC = (0.25, 0.5, 0.75)  # lower limits of the shares of toxic documents
 MIXTURE_ROWS = 200
 # A value and its limit in the detail of a filter: `0.31, limit 0.3`, `39 characters, fewer than
 # 50`, `2 of 3 lines, more than 0.5`.
@@ -40,15 +30,9 @@ _LAST = ("dedup", "augment")
 def make(manifest: Mapping[str, Any], summary: Summary, topics: Mapping[str, Sequence[Topic]],
          near_copies: Mapping[str, Any] | None, tokenizer: Mapping[str, Any] | None
          ) -> dict[str, Any]:
-    """The facts.
-
-    Args:
-      manifest: of the corpus.
-      summary: of all its shards.
-      topics: by language.
-      near_copies: clusters/_summary.json, None where near copies were not looked for.
-      tokenizer: hash and size of the tokenizer that tokens were counted with, or None.
-    """
+    """The facts, from the manifest of a corpus, the summary of all its shards, topics by language,
+    clusters/_summary.json (None where near copies were not looked for), and hash and size of the
+    tokenizer that tokens were counted with, or None."""
     names = list(manifest["sources"])
     lost_characters = [_total(entry.get("dropped_characters", {}))
                        for entry in manifest["sources"].values()]
@@ -68,7 +52,8 @@ def make(manifest: Mapping[str, Any], summary: Summary, topics: Mapping[str, Seq
                 _plain(row) for row in summary.kept.get((name,), [])]} for name in names],
             "dropped": _dropped(manifest, summary),
             "dead_letters": _dead_letters(manifest, summary)},
-        "distributions": {name: _distribution(summary, name, names)
+        "distributions": {name: {**summary.distribution("source", name).facts(),
+                                 "sources": _short(_each(summary, "source", names, name))}
                           for name in _score_names(summary)},
         "duplicates": _duplicates(manifest, summary, near_copies),
         "mixture": _mixture(summary, tokenizer is not None),
@@ -94,8 +79,7 @@ def _total(outcomes: Mapping[str, Mapping[str, int]]) -> int:
     return sum(sum(reasons.values()) for reasons in outcomes.values())
 
 
-def _source(name: str, entry: Mapping[str, Any], summary: Summary, tokens: bool
-            ) -> dict[str, Any]:
+def _source(name: str, entry: Mapping[str, Any], summary: Summary, tokens: bool) -> dict[str, Any]:
     languages = sorted(entry["languages"].items(), key=lambda item: (-item[1], item[0]))
     return {
         "name": name, **{key: entry[key] for key in (
@@ -181,7 +165,8 @@ def _dropped(manifest: Mapping[str, Any], summary: Summary) -> list[dict[str, An
         for row in summary.dropped.get((stage, reason), []):
             text, detail = redact(row["text"]), redact(row["detail"])
             piece, marks, start = clip(
-                text, find_marks(text, stage, reason, detail, manifest["recipe"]), SHOWN_CHARACTERS)
+                text, find_marks(text, stage, reason, detail, manifest["recipe"]),
+                summaries.SHOWN_CHARACTERS)
             after = len(text) - start - len(piece) + (row["characters"] or 0) - len(row["text"])
             samples.append({
                 "id": row["id"], "source": row["source"], "path": row["path"],
@@ -211,8 +196,7 @@ def _dead_letters(manifest: Mapping[str, Any], summary: Summary) -> list[dict[st
             for stage, reason, count in _outcomes(manifest, "dead_letters")]
 
 
-def _each(summary: Summary, kind: str, values: Sequence[str], name: str
-          ) -> dict[str, Distribution]:
+def _each(summary: Summary, kind: str, values: Sequence[str], name: str) -> dict[str, Distribution]:
     """The distributions of a name that have numbers, by source or language."""
     found = {value: summary.numbers.get((kind, value), {}).get(name) for value in values}
     return {value: numbers for value, numbers in found.items() if numbers and numbers.count}
@@ -228,11 +212,6 @@ def _score_names(summary: Summary) -> list[str]:
              for name in named if not name.startswith(PII) and name != _FLAG}
     first = [LENGTH, LANGUAGE_SCORE, PERPLEXITY, QUALITY, TOXICITY]
     return [name for name in [*first, *sorted(found.difference(first))] if name in found]
-
-
-def _distribution(summary: Summary, name: str, sources: Sequence[str]) -> dict[str, Any]:
-    return {**summary.distribution("source", name).facts(),
-            "sources": _short(_each(summary, "source", sources, name))}
 
 
 def _duplicates(manifest: Mapping[str, Any], summary: Summary,
@@ -269,8 +248,7 @@ def _counts(counts: Sequence[int], tokens: bool) -> dict[str, int]:
 
 
 def _mixture(summary: Summary, tokens: bool) -> dict[str, Any]:
-    """Shares of source, licence and language together, and of each alone; the largest rows, and
-    the rest in one."""
+    """Shares of source, licence and language together, and of each alone; small ones in one row."""
     result: dict[str, Any] = {}
     for title, keys in (("together", ("source", "licence", "language")), ("domain", ("domain",)),
                         ("licence", ("licence",)), ("language", ("language",))):

@@ -7,7 +7,7 @@ from typing import Any
 from data_beam.base.characters import fold_width
 from data_beam.base.filter import Span
 from data_beam.filters.chain import all_filters
-from data_beam.privacy.filter import PLACEHOLDERS, find
+from data_beam.privacy.filter import find, replace
 
 _MOST = 60
 _QUOTED = re.compile(r"(?:^|(?<=\s))(['\"])(.+)\1$", re.DOTALL)
@@ -15,19 +15,13 @@ _QUOTED = re.compile(r"(?:^|(?<=\s))(['\"])(.+)\1$", re.DOTALL)
 
 def find_marks(text: str, stage: str, reason: str, detail: str, recipe: Mapping[str, Any]
                ) -> list[Span]:
-    """The parts of a text for which a filter dropped it, in order, without overlaps.
+    """Start and end of the parts of a text (or its beginning) for which a filter dropped it, in
+    order, without overlaps; empty if the reason is not a part of the text (its length, its
+    perplexity, a copy elsewhere).
 
-    Args:
-      text: text of the dropped document, or its beginning.
-      stage: name of the filter.
-      reason: one of the filter's reasons; `Filter.highlights` maps it to parts of a text.
-      detail: what the filter measured. If it ends with a quotation from the text, that is searched
-        first, with any white space between its words.
-      recipe: recipe of the corpus, as plain values.
-
-    Returns:
-      Start and end of each part; empty if the reason is not a part of the text (its length, its
-      perplexity, a copy elsewhere).
+    `stage` is the name of the filter; its `highlights` map the reason to parts of a text. If
+    `detail`, what it measured, ends with a quotation from the text, that is searched first, with
+    any white space between its words. The recipe of the corpus comes as plain values.
     """
     text = fold_width(text, marks=True)  # filters judge the folded text
     quoted = _QUOTED.search(detail)
@@ -56,19 +50,11 @@ def _matches(pattern: str, text: str) -> list[Span]:
 
 def redact(text: str) -> str:
     """Replaces personal data by the placeholders of the privacy filter."""
-    parts, position = [], 0
-    for span in find(text):
-        parts += [text[position:span.start], PLACEHOLDERS[span.kind]]
-        position = span.end
-    return "".join(parts) + text[position:]
+    return replace(text, find(text))
 
 
 def clip(text: str, marks: list[Span], characters: int) -> tuple[str, list[Span], int]:
-    """An excerpt of the text that contains the first mark.
-
-    Returns:
-      The excerpt, the marks in it, and its start in the text.
-    """
+    """An excerpt of the text with the first mark, the marks in it, and its start in the text."""
     start = 0
     if marks and marks[0][1] > characters:
         start = max(0, marks[0][0] - characters // 4)

@@ -123,8 +123,7 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def few(parts: Sequence[tuple[str, float]], whole: float, most: int = 8
-        ) -> list[tuple[str, float]]:
+def few(parts: Sequence[tuple[str, float]], whole: float, most: int = 8) -> list[tuple[str, float]]:
     """The first parts of a whole, and the rest as one called "others"."""
     shown = list(parts if len(parts) <= most else parts[:most - 1])
     rest = whole - sum(size for _, size in shown)
@@ -192,12 +191,8 @@ def glance(facts: Facts) -> list[tuple[str, bool]]:
 
 
 def histogram(found: Mapping[str, Any], median: float) -> dict[str, Any]:
-    """Coordinates of a histogram's columns, ticks and median in an SVG of 340 x 150.
-
-    Args:
-      found: `scale`, `edges` and `counts` as `Distribution.facts` gives them.
-      median: of the numbers.
-    """
+    """Coordinates of a histogram's columns, ticks and median in an SVG of 340 x 150, from `scale`,
+    `edges` and `counts` as `Distribution.facts` gives them."""
     edges, counts = found["edges"], found["counts"]
     logarithmic, first, last = found["scale"] == "logarithmic", edges[0], edges[-1]
 

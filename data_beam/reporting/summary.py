@@ -13,18 +13,12 @@ import numpy as np
 
 from data_beam.reporting.distribution import Distribution
 
-KEPT_SAMPLES = 3
-"""Documents shown of each source."""
-DROPPED_SAMPLES = 3
-"""Dropped documents (or dead letters) shown of each stage and reason."""
-CLUSTERS = 10
-"""Largest clusters of near copies shown."""
-MEMBERS = 12
-"""Documents listed of a cluster."""
-SHOWN_CHARACTERS = 1200
-"""Shown of the text of a sample."""
-LENGTH, LANGUAGE_SCORE = "characters", "language_score"
-"""Names of distributions beside those of the rules' scores."""
+KEPT_SAMPLES = 3  # documents shown of each source
+DROPPED_SAMPLES = 3  # dropped documents (or dead letters) shown of each stage and reason
+CLUSTERS = 10  # largest clusters of near copies shown
+MEMBERS = 12  # documents listed of a cluster
+SHOWN_CHARACTERS = 1200  # shown of the text of a sample
+LENGTH, LANGUAGE_SCORE = "characters", "language_score"  # distributions beside scores
 
 Key = tuple[str, ...]
 KEYS = ("source", "domain", "licence", "language", "split")
@@ -32,29 +26,20 @@ COUNTS = ("documents", "characters", "bytes", "tokens")
 
 
 class Summary:
-    """Of some documents of a corpus, and of dropped documents and dead letters.
-
-    Attributes:
-      documents: COUNTS by the values of KEYS. `tokens` is 0 without a tokenizer.
-      numbers: distributions by ("source", its name) or ("language", its code), then by name.
-      transforms: documents by what changed their texts.
-      kept: samples by source.
-      dropped, dead_letters: samples by stage and reason.
-      cluster_sizes: clusters of near copies by number of documents.
-      clusters: the largest of them.
-      topic_texts: (document id, beginning of its text) by language.
-    """
+    """Of some documents of a corpus, and of dropped documents and dead letters."""
 
     def __init__(self) -> None:
+        # COUNTS by the values of KEYS; `tokens` is 0 without a tokenizer.
         self.documents: dict[Key, list[int]] = {}
+        # Distributions by ("source", its name) or ("language", its code), then by name.
         self.numbers: dict[Key, dict[str, Distribution]] = {}
-        self.transforms: Counter[str] = Counter()
-        self.kept: dict[Key, list[dict[str, Any]]] = {}
-        self.dropped: dict[Key, list[dict[str, Any]]] = {}
-        self.dead_letters: dict[Key, list[dict[str, Any]]] = {}
-        self.cluster_sizes: Counter[int] = Counter()
-        self.clusters: list[dict[str, Any]] = []
-        self.topic_texts: dict[str, list[tuple[str, str]]] = {}
+        self.transforms: Counter[str] = Counter()  # documents by what changed their texts
+        self.kept: dict[Key, list[dict[str, Any]]] = {}  # samples by source
+        self.dropped: dict[Key, list[dict[str, Any]]] = {}  # samples by stage and reason
+        self.dead_letters: dict[Key, list[dict[str, Any]]] = {}  # the same
+        self.cluster_sizes: Counter[int] = Counter()  # of near copies, by number of documents
+        self.clusters: list[dict[str, Any]] = []  # the largest of them
+        self.topic_texts: dict[str, list[tuple[str, str]]] = {}  # (id, beginning) by language
 
     def count(self, key: Key, counts: Iterable[int]) -> None:
         """Adds COUNTS of documents that share the values of KEYS."""
@@ -62,13 +47,11 @@ class Summary:
         self.documents[key] = [a + b for a, b in zip(old, counts, strict=True)]
 
     def add_numbers(self, group: Key, name: str, values: Iterable[float]) -> None:
-        """Adds numbers to a distribution."""
         self.numbers.setdefault(group, {}).setdefault(name, Distribution()).add(
             np.fromiter(values, np.float64))
 
     def merge(self, other: "Summary") -> None:
-        """Adds another summary. The counts do not depend on the order; means and variances do in
-        their last digits."""
+        """Adds another summary. Only the last digits of means and variances depend on the order."""
         for key, counts in other.documents.items():
             self.count(key, counts)
         for group, named in other.numbers.items():
@@ -104,7 +87,6 @@ class Summary:
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> "Summary":
-        """What `to_json` wrote."""
         result = Summary()
         for name in ("documents", "kept", "dropped", "dead_letters"):
             setattr(result, name, {tuple(key): content for key, content in value[name]})
@@ -120,7 +102,6 @@ class Summary:
 
 
 def first_by_id(rows: Iterable[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """The rows with the smallest ids."""
     return sorted(rows, key=lambda row: row["id"])[:most]
 
 

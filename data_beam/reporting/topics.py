@@ -9,9 +9,9 @@ Measures", WSDM): the mean over all pairs of a topic's 10 top words of
 
     NPMI(a, b) = log((P(a, b) + e) / (P(a) P(b))) / -log(P(a, b) + e),   e = 1e-12
 
-(Bouma 2009), where P is the share of sliding windows of 10 words that contain a word, or both. From
--1 (never together) over 0 (independent) to 1 (always together). The windows are those of the
-sample; a document shorter than a window is one window.
+(Bouma 2009), from -1 (never together) over 0 (independent) to 1 (always together). P is the share
+of the sample's sliding windows of 10 words that contain a word, or both; a document shorter than a
+window is one window.
 """
 
 import dataclasses
@@ -33,18 +33,14 @@ TOPICS = 8
 TOP_WORDS = 10
 WINDOW = 10
 EPSILON = 1e-12
-MIN_DOCUMENTS = 40
-"""Languages with fewer documents get no topics."""
-UNSPACED = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz"})
-"""Languages without spaces between words that no library here segments."""
+MIN_DOCUMENTS = 40  # languages with fewer documents get no topics
+UNSPACED = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz"})  # no library here segments them
 _CHINESE = frozenset({"zh", "wuu", "yue"})
 _SAMPLE = 500
 _LANGUAGES = 3
-_SAMPLED_LANGUAGES = 8
-"""Texts are sampled of so many languages; some may be programming languages, which have none."""
+_SAMPLED_LANGUAGES = 8  # some may be programming languages, which have no topics
 _DOCUMENTS_PER_TOPIC = 10
-_MAX_SHARE = 0.9
-"""Words of a larger share of documents are ignored; idf makes other frequent words light."""
+_MAX_SHARE = 0.9  # of documents, for a word; idf makes other frequent words light
 _MIN_DOCUMENT_FREQUENCY = 3
 _VOCABULARY = 3000
 _ITERATIONS = 400
@@ -57,17 +53,11 @@ _HAN_WORD = re.compile(f"[{HAN}]+")
 
 @dataclasses.dataclass(frozen=True)
 class Topic:
-    """One topic.
+    """One topic."""
 
-    Attributes:
-      words: its top words, the one with the largest weight first.
-      share: of the documents, those in which it has the largest weight.
-      coherence: C_NPMI.
-    """
-
-    words: tuple[str, ...]
-    share: float
-    coherence: float
+    words: tuple[str, ...]  # its top words, the one with the largest weight first
+    share: float  # of the documents, those in which it has the largest weight
+    coherence: float  # C_NPMI
 
 
 def sampled_shares(manifest: Mapping[str, Any]) -> dict[str, float]:
@@ -91,11 +81,8 @@ def topics_of(summary: Summary) -> dict[str, list[Topic]]:
 
 
 def segment(text: str, language: str) -> list[str]:
-    """The words of a text in lower case, without numbers and punctuation.
-
-    Chinese is segmented by rjieba; other languages where their letters end, so not those of
-    `UNSPACED`.
-    """
+    """The words of a text in lower case, without numbers and punctuation. Chinese is segmented by
+    rjieba; other languages where their letters end, so not those of `UNSPACED`."""
     if language in _CHINESE:
         return [word for word in chinese_words(text) if _HAN_WORD.fullmatch(word)]
     return _WORD.findall(text.lower())
@@ -105,11 +92,7 @@ def segment(text: str, language: str) -> list[str]:
 @threadpoolctl.threadpool_limits.wrap(limits=1)
 def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
     """Topics of texts of one language, the most frequent first; none of fewer than MIN_DOCUMENTS.
-
-    Args:
-      texts: in an order that is always the same.
-      language: of the texts.
-    """
+    The order of the texts must always be the same."""
     if len(texts) < MIN_DOCUMENTS:
         return []
     # Importing scikit-learn takes more than a second, and only the report needs it.
@@ -152,12 +135,7 @@ def find_topics(texts: Sequence[str], language: str) -> list[Topic]:
 
 
 def c_npmi(topics: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) -> list[float]:
-    """Coherence of each topic.
-
-    Args:
-      topics: at least two words each.
-      documents: the words of each, in order.
-    """
+    """Coherence of each topic (at least two words) in documents, given by their words in order."""
     index = {word: i for i, word in enumerate(sorted({word for top in topics for word in top}))}
     together, windows = _count_windows(documents, index)
     single = np.diag(together) / max(1, windows)

@@ -20,8 +20,7 @@ from apache_beam.runners.runner import PipelineState, create_runner
 from data_beam.runners.worker_processes import LocalRunner, start_fork_server
 from maxlm.config import ConfigError, Parser
 
-DEFAULT_RUNNER = "FnApiRunner"
-"""Beam's own default, DirectRunner, first tries to download the Prism runner."""
+DEFAULT_RUNNER = "FnApiRunner"  # Beam's own, DirectRunner, first tries to download the Prism runner
 
 HELP = """Beam options (any may follow):
   --runner=FnApiRunner                     on this machine (the default)
@@ -39,15 +38,11 @@ class _Parser(_BeamArgumentParser):
 
 
 def pipeline_options(argv: Sequence[str], own: Parser | None = None) -> PipelineOptions:
-    """Beam options of a command line.
+    """Beam options of a command line: the words that the command's own parser left. `own` is that
+    parser, as a misspelt flag may be one of its own.
 
-    Args:
-      argv: the words that the command's own parser left.
-      own: that parser: a misspelt flag may be one of its own.
-
-    Raises:
-      ConfigError: an option that Beam does not know (Beam itself would only log it), a value of the
-        wrong type, or a runner that does not exist or is not installed.
+    Raises ConfigError for an option that Beam does not know (Beam itself would only log it), a
+    value of the wrong type, and a runner that does not exist or is not installed.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     for kind in PipelineOptions.__subclasses__():
@@ -102,12 +97,8 @@ def in_this_process(options: PipelineOptions) -> PipelineOptions:
 
 
 def run_pipeline(options: PipelineOptions, build: Callable[[beam.Pipeline], None]) -> None:
-    """Runs a pipeline that `build` fills, and waits for its end.
-
-    Raises:
-      ConfigError: the runner refuses the options.
-      RuntimeError: the job failed.
-    """
+    """Runs a pipeline that `build` fills, and waits for its end. Raises ConfigError if the runner
+    refuses the options, RuntimeError if the job failed."""
     root = make_pipeline(options)
     build(root)
     state = root.run().wait_until_finish()
@@ -116,11 +107,8 @@ def run_pipeline(options: PipelineOptions, build: Callable[[beam.Pipeline], None
 
 
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
-    """An empty pipeline of these options. Warnings and errors of its workers are shown.
-
-    Raises:
-      ConfigError: the runner refuses the options.
-    """
+    """An empty pipeline; warnings and errors of its workers are shown. Raises ConfigError if the
+    runner refuses the options."""
     logging.getLogger().setLevel(logging.WARNING)
     # The local runner logs a worker's error with its traceback and then raises it all the same.
     logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)

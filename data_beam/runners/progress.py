@@ -17,12 +17,8 @@ _SECONDS = 0.5
 
 
 class StatusLine:
-    """A line now and then: rewritten in place on a terminal, a new line elsewhere.
-
-    Args:
-      seconds: between lines, where it is no terminal.
-      stream: where lines go; standard error by default.
-    """
+    """A line now and then, on standard error by default: rewritten in place on a terminal, a new
+    line every `seconds` elsewhere."""
 
     def __init__(self, seconds: float = 5.0, stream: TextIO | None = None):
         self._stream = stream if stream is not None else sys.stderr
@@ -43,11 +39,8 @@ class StatusLine:
 
 
 class WorkerProgress:
-    """The counts of one worker, in a small file that the command reads every few seconds.
-
-    Args:
-      folder: local folder, or "" if the command cannot read it.
-    """
+    """The counts of one worker, in a small file of a local folder that the command reads every few
+    seconds; in none if the folder is ""."""
 
     def __init__(self, folder: str):
         self._folder, self._name = folder, f"{uuid.uuid4().hex}.json"
@@ -62,7 +55,6 @@ class WorkerProgress:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the file."""
         if self._folder:
             self._reported = time.monotonic()
             data = json.dumps(self._done).encode("ascii")
@@ -70,16 +62,9 @@ class WorkerProgress:
 
 
 class Progress:
-    """A line every few seconds while a stage runs.
-
-    Args:
-      stage: its name.
-      folder: where workers on this machine leave their counts in small files.
-      unit: what is counted against the total, `bytes` or `documents`.
-      total: of the whole stage.
-      stream: where the line goes.
-      passes: how many times the stage reads its documents.
-    """
+    """A line every few seconds while a stage runs. Workers on this machine leave their counts in
+    small files of `folder`. The `unit`, `bytes` or `documents`, is counted against the total of the
+    whole stage, which reads its documents in so many passes."""
 
     def __init__(self, stage: str, folder: Path, unit: str, total: int,
                  stream: TextIO | None = None, passes: int = 1):
@@ -104,7 +89,6 @@ class Progress:
             self._line.show(self.line())
 
     def line(self) -> str:
-        """The line as of now."""
         done = {"files": 0, "bytes": 0, "documents": 0}
         for path in self._folder.glob("*.json"):
             for key, value in json.loads(path.read_bytes()).items():
@@ -115,8 +99,7 @@ class Progress:
         fraction = min(1.0, done[self._unit] / whole) if whole else 1.0
         read = f"{done['files']:,} files, " if done["files"] else ""
         documents = done["documents"] // self._passes
-        text = f"{self._stage} {fraction:4.0%}, {read}{documents:,} documents; " \
-               f"{elapsed:.0f} s"
+        text = f"{self._stage} {fraction:4.0%}, {read}{documents:,} documents; {elapsed:.0f} s"
         if 0.02 < fraction < 1 and elapsed > 2:
             left = round(elapsed / fraction - elapsed)
             # "0 s left" may be wrong: the last bytes read may contain most of the documents.

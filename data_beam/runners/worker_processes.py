@@ -34,12 +34,9 @@ from maxlm.config.schema import ConfigError
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _PACKAGES = ("data_beam", "maxlm")
-_IN_SERVER = "MAXLM_FORK_SERVER_STARTS"
-"""Environment variable that only the fork server sees while it imports this module."""
-_URN = "maxlm:env:forked_process:v1"
-"""Names the environment of pipelines whose workers are forked; it has no payload."""
-_GRACE_SECONDS = 3
-"""How long a worker has to exit when its pipeline is done."""
+_IN_SERVER = "MAXLM_FORK_SERVER_STARTS"  # only the fork server sees it, at this import
+_URN = "maxlm:env:forked_process:v1"  # of the environment of forked workers; without payload
+_GRACE_SECONDS = 3  # how long a worker has to exit when its pipeline is done
 
 
 def _hide_broken_pipes() -> None:
@@ -60,11 +57,8 @@ if os.environ.pop(_IN_SERVER, ""):
 
 def start_fork_server() -> None:
     """Starts the fork server unless it runs, and does not wait for it. It imports the modules of
-    this project that are imported here.
-
-    Raises:
-      OSError: the folder for temporary files cannot hold its socket.
-    """
+    this project that are imported here. Raises OSError if the folder for temporary files cannot
+    hold its socket."""
     _CONTEXT.set_forkserver_preload([__name__, *sorted(
         name for name in sys.modules if name.partition(".")[0] in _PACKAGES)])
     resource_tracker.ensure_running()  # started later, it would reset the signal mask
@@ -82,8 +76,7 @@ def start_fork_server() -> None:
 
 @contextlib.contextmanager
 def _without_main_module() -> Iterator[None]:
-    """Hides the running program: multiprocessing would run it again in each worker, which needs
-    nothing from it."""
+    """Hides the running program: multiprocessing would run it again in each worker."""
     program = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:
@@ -93,11 +86,8 @@ def _without_main_module() -> Iterator[None]:
 
 
 class LocalRunner(FnApiRunner):
-    """Beam's local runner with forked worker processes.
-
-    Raises:
-      ConfigError: a worker process was killed or exited by itself.
-    """
+    """Beam's local runner with forked workers. Raises ConfigError if one was killed or exited by
+    itself."""
 
     def run_via_runner_api(self, pipeline_proto: Any, options: PipelineOptions) -> Any:
         for environment in pipeline_proto.components.environments.values():
@@ -120,8 +110,7 @@ class LocalRunner(FnApiRunner):
 class _Handler(GrpcWorkerHandler):
     """The local runner's side of one worker process."""
 
-    started: ClassVar[list["_Handler"]] = []
-    """All handlers of the running pipeline; a process runs one pipeline at a time."""
+    started: ClassVar[list["_Handler"]] = []  # all of the running pipeline, one at a time
 
     def __init__(self, _: None, state: Any, provision_info: Any, grpc_server: Any):
         super().__init__(state, provision_info, grpc_server)
@@ -234,8 +223,7 @@ def _serve(environment: dict[str, str]) -> None:
 
 
 def _exit_with_the_command() -> None:
-    """A killed command cannot end its workers, and one that was not connected yet would wait for
-    ever."""
+    """A killed command cannot end its workers, and one not connected yet would wait for ever."""
     command = multiprocessing.parent_process()
     assert command is not None
     command.join()

@@ -26,19 +26,11 @@ INDEX_SCHEMA = pa.schema([
 
 def write_shard(directory: str, temporary: str, source: str, number: int, of: int,
                 documents: Iterable[tuple[bytes, np.ndarray, int]]) -> Shard:
-    """Writes one shard and its index.
-
-    Args:
-      directory: the split's directory, which exists; on any file system that Beam knows.
-      temporary: existing folder on the same file system for unfinished files.
-      source: name of the source.
-      number: of the shard, from 0.
-      of: number of shards of the source.
-      documents: id (16 bytes), tokens (uint16 or uint32), UTF-8 bytes of the text; in final order.
-
-    Returns:
-      The shard's entry in the manifest.
-    """
+    """Writes a shard (its number from 0, of so many of the source) and its index into the directory
+    of the split, which exists, on any file system that Beam knows; returns the shard's entry in the
+    manifest. `temporary` is an existing folder on the same file system for unfinished files.
+    Documents are id (16 bytes), tokens (uint16 or uint32) and UTF-8 bytes of the text, in final
+    order."""
     records = files.shard_name(source, number, of, "array_record")
     index = files.shard_name(source, number, of, "index.parquet")
     columns: tuple[list, list, list] = ([], [], [])

@@ -8,8 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
-from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
 from data_beam.base.records import Document, Origin
@@ -27,13 +25,11 @@ def string_schema(columns: Iterable[str], **types: pa.DataType) -> pa.Schema:
     return pa.schema([(name, types.get(name, pa.string())) for name in columns])
 
 
-SCHEMA = string_schema(corpus.DOCUMENT_COLUMNS, language_score=pa.float32())
-"""Columns of CORPUS/documents."""
+SCHEMA = string_schema(corpus.DOCUMENT_COLUMNS, language_score=pa.float32())  # of CORPUS/documents
 STAGE_SCHEMA = string_schema(
     ("id", "text", "source", "path", "record", "domain", "licence", "url", "language",
      "language_score", "sha256", "bytes_sha256", "transforms", "is_code", "scores", "cluster",
-     "split_key", "offset"), language_score=pa.float64())
-"""Columns of the documents of a stage: a `Document`, and its id."""
+     "split_key", "offset"), language_score=pa.float64())  # a `Document` and its id
 
 ROW_GROUP_ROWS = 1000
 _ROW_GROUP_CHARACTERS = 64 * 2**20
@@ -73,17 +69,8 @@ def write_table(handle: Any, table: pa.Table) -> None:
 
 def write_rows(path: str, temporary: str, rows: Iterable[dict[str, Any]],
                schema: pa.Schema) -> tuple[int, str, int]:
-    """Writes rows that come one by one, with a row group in memory at a time.
-
-    Args:
-      path: final path.
-      temporary: existing folder on the same file system for the unfinished file.
-      rows: in final order, with a `text`.
-      schema: their columns.
-
-    Returns:
-      Size in bytes, SHA-256 and number of rows.
-    """
+    """Writes rows with a `text` that come one by one, in final order, with a row group in memory at
+    a time. Returns size in bytes, SHA-256 and number of rows."""
     written = 0
 
     def write(handle: Any) -> None:
@@ -109,7 +96,7 @@ def write_rows(path: str, temporary: str, rows: Iterable[dict[str, Any]],
 def read_rows(path: str, schema: pa.Schema, columns: list[str] | None = None
               ) -> Iterator[dict[str, Any]]:
     """The rows of a file that a stage wrote, a row group in memory at a time."""
-    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+    with files.open_raw(path) as handle:
         parquet = pyarrow.parquet.ParquetFile(handle)
         if parquet.schema_arrow.names != schema.names:
             raise RuntimeError(f"{path} has columns of another version of this program")

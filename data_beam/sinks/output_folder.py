@@ -18,8 +18,7 @@ from data_beam.base import files
 from maxlm.config import outputs
 from maxlm.config.schema import ConfigError
 
-_MARKER = "made_by"
-"""File in the temporary folder while a run is unfinished; it names the command."""
+_MARKER = "made_by"  # file in the temporary folder while a run is unfinished; it names the command
 _TEMPORARY_FILES = re.compile(
     rf"{files.TEMPORARY}/(?:{_MARKER}|listing\.jsonl?"
     r"|(?:reports/|progress/)?unfinished-[0-9a-f]{32}|parts/(?:\d+-)?[0-9a-f]{32}\.parquet"
@@ -28,16 +27,12 @@ _TEMPORARY_FILES = re.compile(
 
 @contextlib.contextmanager
 def exclusive(output: str) -> Iterator[str]:
-    """Makes the folder and locks it against other runs until the block ends.
+    """Makes the folder, on any file system that Beam knows, and locks it against other runs until
+    the block ends; yields its absolute path.
 
     The kernel locks the folder itself: that leaves no file and ends with the process. Remote file
-    systems have no lock. A folder made here and still empty at the end is removed.
-
-    Yields:
-      The absolute path of `output`, a folder on any file system that Beam knows.
-
-    Raises:
-      ConfigError: it cannot be made, is a file, or another run is writing it.
+    systems have no lock. A folder made here and still empty at the end is removed. Raises
+    ConfigError if it cannot be made, is a file, or another run is writing it.
     """
     if not files.is_local(output):
         yield output.rstrip("/")
@@ -67,16 +62,9 @@ def exclusive(output: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def naming_full_disk(where: str, what: str = "", field: str = "--output") -> Iterator[None]:
-    """Turns an error for want of disk space into one line.
-
-    Args:
-      where: folder that is written.
-      what: what the folder does not hold yet, for the message.
-      field: flag or variable that names the folder.
-
-    Raises:
-      ConfigError: the disk is full or a quota is used up.
-    """
+    """Turns the error of a full disk or a used-up quota into a ConfigError of one line. It names
+    the folder that is written, what it does not hold yet, and the flag or variable that names the
+    folder."""
     try:
         yield
     except Exception as error:
@@ -91,20 +79,11 @@ def naming_full_disk(where: str, what: str = "", field: str = "--output") -> Ite
 def finished(output: str, name: str, read: Callable[[str], Any],
              difference: Callable[[Any], str | None],
              fix: str = "choose another --output or remove it") -> Any | None:
-    """The description that a command writes last, if the output is there and of these inputs.
+    """The description that a command writes last as file `name`, if the output is there and of
+    these inputs; None without one.
 
-    Args:
-      output: the folder.
-      name: of the file with the description.
-      read: reads the file at a path.
-      difference: how the description differs from what this run would write, or None.
-      fix: what to do about a difference.
-
-    Returns:
-      The description, or None where there is no such file.
-
-    Raises:
-      ConfigError: the description is damaged, or the output is of other inputs.
+    `read` reads it from a path; `difference` says how it differs from what this run would write, or
+    None. Raises ConfigError if it is damaged, or if it differs, with the `fix`.
     """
     path = FileSystems.join(output, name)
     if not FileSystems.exists(path):
@@ -138,11 +117,7 @@ def is_unfinished(output: str, command: str) -> bool:
 
 
 def check_is_folder(output: str) -> None:
-    """Checks that an output is a folder or does not exist.
-
-    Raises:
-      ConfigError: it is, or lies below, a file.
-    """
+    """Raises ConfigError if an output is, or lies below, a file."""
     if files.is_local(output) and any(
             path.exists() and not path.is_dir() for path in (
                 Path(output).resolve(), *Path(output).resolve().parents)):
@@ -156,11 +131,8 @@ def _entries(output: str) -> Iterator[tuple[str, FileMetadata]]:
 
 
 def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
-    """Checks that `begin` may use a folder.
-
-    Raises:
-      ConfigError: it contains files this command did not write.
-    """
+    """Raises ConfigError if a folder has files this command did not write: `begin` must not use
+    it."""
     marked = is_unfinished(output, command)
     for name, _ in _entries(output):
         if not marked or not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
@@ -170,21 +142,12 @@ def check_begin(output: str, command: str, own: re.Pattern[str]) -> None:
 
 def begin(output: str, command: str, own: re.Pattern[str],
           keep: Callable[[str], bool] = lambda name: False) -> str:
-    """Deletes the files of a stopped run and marks the folder as this command's until `finish`.
+    """Deletes the files of a stopped run and marks the folder as this command's until `finish`;
+    returns its temporary folder.
 
-    It deletes only files with names that the command writes, and only in a folder that it marked.
-
-    Args:
-      output: the folder.
-      command: name of the command, as `data_beam.prepare`.
-      own: paths below `output` that the command writes.
-      keep: whether to keep a file of the command, by its path below `output`.
-
-    Returns:
-      The temporary folder.
-
-    Raises:
-      ConfigError: the folder contains files this command did not write. Nothing was deleted.
+    It deletes only files with names that the command writes (`own`: paths below the output),
+    without those to `keep`, and only in a folder that it marked. Raises ConfigError if the folder
+    contains files this command did not write; then nothing was deleted.
     """
     check_begin(output, command, own)
     marker = f"{files.TEMPORARY}/{_MARKER}"
@@ -198,11 +161,8 @@ def begin(output: str, command: str, own: re.Pattern[str],
 @contextlib.contextmanager
 def scratch(output: str, command: str) -> Iterator[str]:
     """A temporary folder inside a folder with other files, until the block ends. What a stopped run
-    of the same command left there is removed first.
-
-    Raises:
-      ConfigError: another command left a temporary folder.
-    """
+    of the same command left there is removed first. Raises ConfigError if another command left a
+    temporary folder."""
     temporary = FileSystems.join(output, files.TEMPORARY)
     if FileSystems.exists(temporary) and not is_unfinished(output, command):
         raise ConfigError(f"--output: {temporary} exists and is not of this command; run the one "
@@ -216,11 +176,7 @@ def scratch(output: str, command: str) -> Iterator[str]:
 
 
 def check_reopen(output: str, own: re.Pattern[str], manifest: str) -> None:
-    """Checks that `reopen` may use a folder.
-
-    Raises:
-      ConfigError: it contains other files too.
-    """
+    """Raises ConfigError if a folder contains other files too, so that `reopen` must not use it."""
     for name, _ in _entries(output):
         if name != manifest and not (own.fullmatch(name) or _TEMPORARY_FILES.fullmatch(name)):
             raise ConfigError(f"--output: {output} contains other files too ({name}); "
@@ -228,17 +184,10 @@ def check_reopen(output: str, own: re.Pattern[str], manifest: str) -> None:
 
 
 def reopen(output: str, command: str, own: re.Pattern[str], manifest: str) -> None:
-    """Turns a complete output into an unfinished one of `command`, so that `begin` clears it.
-
-    Args:
-      output: the folder.
-      command: name of the command.
-      own: what the command writes beside the manifest.
-      manifest: name of the file whose presence means that the output is complete; it is deleted.
-
-    Raises:
-      ConfigError: the folder contains other files too. Nothing was deleted.
-    """
+    """Turns a complete output into an unfinished one of `command`, so that `begin` clears it:
+    deletes the manifest, whose presence means that the output is complete. `own` is what the
+    command writes beside it. Raises ConfigError if the folder contains other files too; then
+    nothing was deleted."""
     check_reopen(output, own, manifest)
     _mark(output, command)
     files.remove([FileSystems.join(output, manifest)])
@@ -247,8 +196,7 @@ def reopen(output: str, command: str, own: re.Pattern[str], manifest: str) -> No
 def _mark(output: str, command: str) -> None:
     temporary = FileSystems.join(output, files.TEMPORARY)
     files.make_folder(temporary)
-    with FileSystems.create(FileSystems.join(temporary, _MARKER),
-                            compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
+    with files.create_raw(FileSystems.join(temporary, _MARKER)) as handle:
         handle.write(f"{command}\n".encode())
 
 
@@ -259,15 +207,9 @@ def finish(output: str, command: str) -> None:
 
 
 def check_files(output: str, sizes: Iterable[tuple[str, int | None]]) -> None:
-    """Checks that a finished output still has its files.
-
-    Args:
-      output: the folder.
-      sizes: path below it and bytes of each file of the manifest; None where it has no size.
-
-    Raises:
-      ConfigError: a file is missing or has another size; the first is named.
-    """
+    """Raises ConfigError if a finished output lacks a file, or one has another size; the first is
+    named. `sizes` has the path below the output and the bytes of each file of the manifest; None
+    where it has no size."""
     found = {name: entry.size_in_bytes for name, entry in _entries(output)}
     for name, size in sizes:
         if name not in found or size not in (None, found[name]):

@@ -17,42 +17,31 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.augment.augmenter import (
-    Augmenter,
-    TemplateDocuments,
-    admitted_buckets,
-    bucket_of,
-)
+from data_beam.augment import augmenter
+from data_beam.augment.augmenter import Augmenter, TemplateDocuments, bucket_of
 from data_beam.augment.back_translation import MAX_RATIO
 from data_beam.base import files, user_function
 from data_beam.base.hashing import split_of
 from data_beam.base.records import DeadLetter, Document, Dropped, Origin
 from data_beam.base.stage_context import Context, StagePaths, shard_numbers
 from data_beam.config import RecipeConfig
-from data_beam.filters.chain import judge, make_filters_for_augmented
+from data_beam.filters.chain import judge, make_filters
 from data_beam.privacy.filter import PrivacyFilter
 from data_beam.sinks import documents
 from data_beam.sinks.shards import rejected_row
 from maxlm.config.schema import ConfigError
 
-_OWN = -1
-"""Key in place of a bucket: the characters of a source's original training documents."""
-_FOLDER = ("work", "augment")
+_OWN = -1  # key in place of a bucket: the characters of a source's original training documents
 
 
 def split(document: Document, recipe: RecipeConfig) -> str:
-    """The split of a document."""
     return split_of(document.split_key or document.sha256, recipe.split.validation,
                     recipe.split.test)
 
 
 def files_read(recipe: RecipeConfig) -> dict[str, str]:
     """SHA-256 of the dictionary and the templates by path, and of the translator's module by the
-    function's name.
-
-    Raises:
-      ConfigError: a file does not exist.
-    """
+    function's name. Raises ConfigError if a file does not exist."""
     hashes = {}
     for name in ("synonyms", "templates"):
         path = getattr(recipe.augment, name)
@@ -68,11 +57,7 @@ def files_read(recipe: RecipeConfig) -> dict[str, str]:
 
 def check(recipe: RecipeConfig) -> None:
     """Loads the files and functions of augmentation, so that a mistake stops a run before it
-    starts.
-
-    Raises:
-      ConfigError: a dictionary, table or function cannot be used.
-    """
+    starts: raises ConfigError if a dictionary, table or function cannot be used."""
     Augmenter(recipe.augment)
     TemplateDocuments(recipe.augment, recipe.sources)
 
@@ -80,35 +65,22 @@ def check(recipe: RecipeConfig) -> None:
 class ShardAugmenter:
     """Creates the augmented documents of a shard. Create one per worker.
 
-    Args:
-      recipe: the whole recipe.
-      paths: paths of the stage.
-
-    Attributes:
-      failed: dead letters of the last call of `rows`.
-      dropped: rows for the output `dropped` of the augmented documents that a filter dropped in the
-        last call of `rows`. Their ids are those of the augmented documents.
+    The last call of `rows` leaves its dead letters in `failed`, and in `dropped` rows for that
+    output, of the augmented documents that a filter dropped, with the ids of these.
     """
-
-    failed: list[DeadLetter]
-    dropped: list[dict[str, Any]]
 
     def __init__(self, recipe: RecipeConfig, paths: StagePaths):
         self._recipe, self._paths = recipe, paths
         self._augmenter = Augmenter(recipe.augment)
         self._templates = TemplateDocuments(recipe.augment, recipe.sources)
-        self._filters = make_filters_for_augmented(recipe) if recipe.augment.enabled else []
+        self._filters = make_filters(recipe, True) if recipe.augment.enabled else []
         self._privacy = next(
             (each for each in self._filters if isinstance(each, PrivacyFilter)), None)
 
     def _filtered(self, origin: Origin, row: dict[str, Any]
                 ) -> dict[str, Any] | Dropped | DeadLetter:
-        """The row of an augmented document after the filters, or why it is not kept.
-
-        Args:
-          origin: origin of the original document or record.
-          row: row of the augmented document.
-        """
+        """The row of an augmented document (of `origin`) after the filters, or why it is not
+        kept."""
         document = Document(
             origin, row["text"], row["domain"], row["licence"], "", row["language"],
             row["language_score"], row["sha256"], row["bytes_sha256"], tuple(row["transforms"]),
@@ -124,8 +96,7 @@ class ShardAugmenter:
                 "transforms": list(outcome.transforms), "scores": sorted(outcome.scores.items())}
 
     def _kept(self, origin: Origin, row: dict[str, Any]) -> dict[str, Any] | None:
-        """Like `_filtered`, but adds a rejected document to `dropped` or `failed` and returns
-        None."""
+        """Like `_filtered`; adds a rejected document to `dropped` or `failed` and returns None."""
         outcome = self._filtered(origin, row)
         if isinstance(outcome, dict):
             return outcome
@@ -136,8 +107,7 @@ class ShardAugmenter:
         return None
 
     def _characters(self, origin: Origin, row: dict[str, Any]) -> int:
-        """Number of characters of an augmented document after the filters; 0 if a filter drops
-        it."""
+        """Of an augmented document after the filters; 0 if a filter drops it."""
         outcome = self._filtered(origin, row)
         return len(outcome["text"]) if isinstance(outcome, dict) else 0
 
@@ -166,20 +136,14 @@ class ShardAugmenter:
 
     def rows(self, shard: int, own: Iterable[tuple[Document, dict[str, Any]]],
              buckets: dict[str, frozenset[int]]) -> Iterator[dict[str, Any]]:
-        """Rows of the shard in the order of ids: original and augmented documents. Sets `failed`
-        and `dropped`.
-
-        Args:
-          shard: number.
-          own: original documents and their rows, in the order of ids.
-          buckets: admitted buckets by source.
-        """
+        """Rows of the shard in the order of ids: original and augmented documents, these in the
+        admitted buckets of their source. Sets `failed` and `dropped`. `own` are the original
+        documents and their rows, in the order of ids."""
         def with_augmented() -> Iterator[dict[str, Any]]:
             for document, row in own:
                 group = [row]
                 if row["split"] == "train":
-                    for augmented in self._augmenter.augment(
-                            document, row, buckets[row["source"]]):
+                    for augmented in self._augmenter.augment(document, row, buckets[row["source"]]):
                         if isinstance(augmented, DeadLetter):
                             self.failed.append(augmented)
                             continue
@@ -211,11 +175,6 @@ def _adds(row: dict[str, Any], original: Document) -> bool:
 _id = operator.itemgetter("id")
 
 
-def is_augmented(row: dict[str, Any]) -> bool:
-    """Whether a row of the corpus is an augmented document."""
-    return any(transform.startswith("augment:") for transform in row["transforms"])
-
-
 class _Sizes(beam.DoFn):
     """Shard number -> ((source, bucket), characters)."""
 
@@ -229,24 +188,17 @@ class _Sizes(beam.DoFn):
         yield from self._shard_augmenter.sizes(shard).items()
 
 
-class _WriteSizes(beam.DoFn):
+def _write_sizes(element: tuple[str, Iterable[tuple[int, int]]], folder: str) -> None:
     """(source, [(bucket, characters)]) -> a file that the launching process reads."""
-
-    def __init__(self, paths: StagePaths):
-        self._temporary = paths.temporary
-        self._folder = FileSystems.join(paths.temporary, *_FOLDER)
-
-    def process(self, element: tuple[str, Iterable[tuple[int, int]]]) -> None:
-        source, sizes = element
-        data = json.dumps({"source": source, "sizes": sorted(sizes)}).encode()
-        files.write_atomically(
-            FileSystems.join(self._folder, f"{source}.json"), self._temporary, data)
+    source, sizes = element
+    data = json.dumps({"source": source, "sizes": sorted(sizes)}).encode()
+    files.write_atomically(FileSystems.join(folder, f"{source}.json"), folder, data)
 
 
 def admitted(context: Context) -> dict[str, frozenset[int]]:
     """The admitted buckets of each source, from one pass over the shards."""
     recipe, paths = context.recipe, context.paths
-    folder = FileSystems.join(paths.temporary, *_FOLDER)
+    folder = FileSystems.join(paths.temporary, "work", "augment")
     files.make_folder(folder)
 
     def build(root: beam.Pipeline) -> None:
@@ -255,13 +207,13 @@ def admitted(context: Context) -> dict[str, frozenset[int]]:
              | "Sum sizes" >> beam.CombinePerKey(sum)
              | "By source" >> beam.Map(lambda entry: (entry[0][0], (entry[0][1], entry[1])))
              | "Group by source" >> beam.GroupByKey()
-             | "Write sizes" >> beam.ParDo(_WriteSizes(paths)))
+             | "Write sizes" >> beam.Map(_write_sizes, folder))
 
     context.pipeline(build)
     result: dict[str, frozenset[int]] = {source.name: frozenset() for source in recipe.sources}
     for entry in files.match(folder, "*.json"):
         found = json.loads(files.read_bytes(entry.path))
         sizes = dict(map(tuple, found["sizes"]))
-        result[found["source"]] = admitted_buckets(
+        result[found["source"]] = augmenter.admitted_buckets(
             sizes.pop(_OWN, 0), sizes, recipe.augment.max_share)
     return result

@@ -1,7 +1,5 @@
 """CORPUS/manifest.json: what the corpus contains and how it was made; written last."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,15 +27,11 @@ SHAPE = {
 
 def identity(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, Any]:
     """The part of a manifest that is known before the run: runs of the same corpus have the same.
-
-    Raises:
-      ConfigError: a model or list that the recipe names does not exist.
-    """
+    Raises ConfigError if a model or list that the recipe names does not exist."""
     plain = to_plain(recipe)
-    canonical = json.dumps(plain, sort_keys=True, ensure_ascii=False)
     return {
         "recipe": plain,
-        "recipe_sha256": hashlib.sha256(canonical.encode("utf-8")).hexdigest(),
+        "recipe_sha256": stage_manifest.digest(plain),
         "inputs": {"files": len(listing), "bytes": sum(file.size for file in listing),
                    "fingerprint": fingerprint(listing)},
         "loaded": {path: digest for of_stage in stage_manifest.loaded_files(recipe).values()
@@ -50,10 +44,8 @@ def of_corpus(recipe: RecipeConfig, listing: Sequence[File],
     """The manifest of a corpus from the sums of its stages, with or without those of `report`.
 
     `made` is when the first stage started and how long all but `report` ran. It decides nothing:
-    with the environment variable SOURCE_DATE_EPOCH equal inputs give equal bytes.
-
-    Raises:
-      ConservationError: documents read are not kept + dropped + dead letters.
+    with the environment variable SOURCE_DATE_EPOCH equal inputs give equal bytes. Raises
+    ConservationError if documents read are not kept + dropped + dead letters.
     """
     first, last = stages["extract"], stages["finish"]
     run_times = [sums["made"] for stage, sums in stages.items() if stage != "report"]

@@ -34,16 +34,13 @@ from data_beam.dedup import clusters, components, near_copies
 from data_beam.dedup.exact import find_equal, find_repeated
 from data_beam.dedup.near_copies import Search
 from data_beam.dedup.signatures import candidate_probability, choose_bands
-from data_beam.dedup.texts import UNITS, Texts, WriteDecisions, read_decisions, shard_offsets
+from data_beam.dedup.texts import UNITS, Texts, read_decisions, shard_offsets, write_decisions
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks.shards import rewrite
 
-_SMALL = 200_000
-"""Up to so many documents all steps are one pipeline: its start-up counts more than memory."""
+_SMALL = 200_000  # up to so many documents all steps are one pipeline, to save its start-up
 
-Step = Callable[[Any], Any]
-"""From a PCollection of one element, which arrives when the step may start, to a PCollection of
-its last outputs."""
+Step = Callable[[Any], Any]  # from one element, when the step may start, to its last outputs
 
 
 class _Then(beam.PTransform):
@@ -127,7 +124,7 @@ def _with_numbers(start: Any, shards: int, **grouped: Any) -> Any:
 
 def _write_decisions(decided: Any, paths: StagePaths, step: str) -> Any:
     return (decided | "Group by shard" >> beam.GroupByKey()
-            | "Write decisions" >> beam.ParDo(WriteDecisions(paths, step)))
+            | "Write decisions" >> beam.Map(write_decisions, paths, step))
 
 
 def _report(reports: Any, paths: StagePaths) -> Any:
@@ -138,10 +135,10 @@ def _report(reports: Any, paths: StagePaths) -> Any:
 def _keep_one(start: Any, search: Search, after: Search | None) -> Any:
     paths = search.texts.paths
     kept = (components.component_files(start, search.folder("components"))
-            | "Keep one" >> beam.ParDo(clusters.KeepOne(search, after)).with_outputs(
+            | "Keep one" >> beam.FlatMap(clusters.keep_one, search, after).with_outputs(
                 "rows", main="decisions"))
     written = (_with_numbers(start, paths.shards, rows=kept["rows"])
-               | "Write clusters" >> beam.ParDo(clusters.WriteClusters(paths)))
+               | "Write clusters" >> beam.Map(clusters.write_clusters, paths))
     return ((_report(written, paths), _write_decisions(kept["decisions"], paths, "near"))
             | "Clusters and decisions" >> beam.Flatten())
 
@@ -149,7 +146,7 @@ def _keep_one(start: Any, search: Search, after: Search | None) -> Any:
 def _share_split(start: Any, search: Search) -> Any:
     return _write_decisions(
         components.component_files(start, search.folder("components"))
-        | "Share split" >> beam.ParDo(clusters.ShareSplit(search)), search.texts.paths, "split")
+        | "Share split" >> beam.FlatMap(clusters.share_split, search), search.texts.paths, "split")
 
 
 def _units(recipe: RecipeConfig) -> list[str]:
@@ -164,7 +161,6 @@ def passes(recipe: RecipeConfig) -> int:
 
 
 def run(context: Context) -> None:
-    """Runs the stage."""
     settings, paths = context.recipe.dedup, context.paths
     texts = Texts(paths, settings, tuple(source.name for source in context.recipe.sources))
     units = _units(context.recipe)
@@ -184,8 +180,7 @@ def run(context: Context) -> None:
         return _report(_with_numbers(start, paths.shards, exact=decided)
                        | "Apply decisions" >> beam.ParDo(ApplyDecisions(texts)), paths)
 
-    before: dict[str, Step] = {} if alone else {
-        "Exact": functools.partial(exact, step="exact")}
+    before: dict[str, Step] = {} if alone else {"Exact": functools.partial(exact, step="exact")}
     for unit in units:
         before[f"Repeated {unit}"] = functools.partial(find_repeated, texts=texts, unit=unit)
     if units:
@@ -201,17 +196,14 @@ def run(context: Context) -> None:
         if edges > settings.max_edges_one_worker:
             rounds[search.name] = components.in_rounds(context.pipeline, *where, edges)
         else:
-            before[f"Join {search.name}"] = functools.partial(_join, where=where)
+            before[f"Join {search.name}"] = lambda start, where=where: (
+                start | "Connect" >> beam.Map(components.by_one_worker, *where))
         before[f"Decide {search.name}"] = (
             functools.partial(_keep_one, search=search, after=searches[1] if searches[1:] else None)
             if search is searches[0] else functools.partial(_share_split, search=search))
     _run_steps(context, {**before, "Apply": apply}, together or alone)
     if searches:
         _summary(paths, searches, rounds)
-
-
-def _join(start: Any, where: tuple[StagePaths, str, str]) -> Any:
-    return start | "Connect" >> beam.ParDo(components.OneWorker(*where))
 
 
 def _searches(context: Context, texts: Texts) -> list[Search]:
@@ -232,13 +224,8 @@ def _searches(context: Context, texts: Texts) -> list[Search]:
 
 
 def _summary(paths: StagePaths, searches: list[Search], rounds: dict[str, int]) -> None:
-    """Writes how near copies were found, and how many, beside the clusters.
-
-    Args:
-      paths: of the stage.
-      searches: all of them.
-      rounds: by search, of those whose components were found in rounds.
-    """
+    """Writes how near copies were found (with rounds, if any), and how many, beside the
+    clusters."""
     def how(search: Search) -> dict[str, Any]:
         found = near_copies.counts(search)
         del found["edges"]  # which pairs of a component are found depends on the parts

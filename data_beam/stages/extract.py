@@ -26,7 +26,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 
-from data_beam.base import files
+from data_beam.base import files, json_files
 from data_beam.base.records import Document, Dropped, Record
 from data_beam.base.stage_context import Context, Report, StagePaths, WriteReport, named
 from data_beam.config import RecipeConfig
@@ -35,7 +35,7 @@ from data_beam.readers.listing import File
 from data_beam.readers.read_file import read_file
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks import documents
-from data_beam.sinks.shards import Counts, Samples, file_report, rejected_row, write_rejected
+from data_beam.sinks.shards import Counts, Samples, rejected_row, write_documents, write_rejected
 from data_beam.stages import stage_manifest
 from maxlm.config.schema import ConfigError
 
@@ -50,20 +50,10 @@ def write_listing(path: str, listing: list[File]) -> None:
             handle.write((json.dumps(dataclasses.astuple(file)) + "\n").encode("utf-8"))
 
 
-def _read_listing(path: str) -> Iterator[str]:
-    """Its lines. They are ASCII: Beam cannot encode file names that are not valid UTF-8."""
-    for line in files.read_bytes(path).splitlines():
-        yield line.decode("ascii")
-
-
 class ReadAndProcess(beam.DoFn):
     """A line of the listing -> the file's documents, with the outputs `dropped`, `dead_letters` and
-    `read` beside.
-
-    Args:
-      recipe: the whole recipe.
-      progress: local folder where each worker keeps a small file with its counts, or "".
-    """
+    `read` beside. Each worker keeps a small file with its counts in the local folder `progress`, if
+    it is not ""."""
 
     def __init__(self, recipe: RecipeConfig, progress: str):
         self._recipe, self._folder = recipe, progress
@@ -127,43 +117,33 @@ class StageParts(beam.DoFn):
     def _flush(self) -> Iterator[tuple[int, str]]:
         for shard, rows in sorted(self._rows.items()):
             path = FileSystems.join(self._folder, f"{shard:05d}-{uuid.uuid4().hex}.parquet")
-            with FileSystems.create(
-                    path, compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
-                documents.write_table(
-                    handle, pa.Table.from_pylist(rows, documents.STAGE_SCHEMA))
+            with files.create_raw(path) as handle:
+                documents.write_table(handle, pa.Table.from_pylist(rows, documents.STAGE_SCHEMA))
             yield shard, path
         self._rows, self._size = {}, 0
 
 
-class WriteShard(beam.DoFn):
+def _write_shard(element: tuple[int, dict[str, Iterable[Any]]], paths: StagePaths
+                 ) -> Iterator[Report]:
     """(shard, {"parts": paths, "dropped": rows, "dead_letters": rows}) -> reports on the files of
     the shard, which it writes."""
+    shard, groups = element
+    schema = documents.STAGE_SCHEMA
+    table = pa.concat_tables([schema.empty_table(), *(
+        pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(path)), schema=schema)
+        for path in groups["parts"])]).sort_by("id")
+    counts = Counts()
 
-    def __init__(self, paths: StagePaths):
-        self._paths = paths
+    def rows() -> Iterator[dict[str, Any]]:
+        for batch in table.to_batches(documents.ROW_GROUP_ROWS):
+            for row in batch.to_pylist():
+                counts.add(row["source"], row["text"], row["language"])
+                yield row
 
-    def process(self, element: tuple[int, dict[str, Iterable[Any]]]) -> Iterator[Report]:
-        shard, groups = element
-        schema = documents.STAGE_SCHEMA
-        table = pa.concat_tables([schema.empty_table(), *(
-            pyarrow.parquet.read_table(io.BytesIO(files.read_bytes(path)), schema=schema)
-            for path in groups["parts"])]).sort_by("id")
-        counts = Counts()
-
-        def rows() -> Iterator[dict[str, Any]]:
-            for batch in table.to_batches(documents.ROW_GROUP_ROWS):
-                for row in batch.to_pylist():
-                    counts.add(row["source"], row["text"], row["language"])
-                    yield row
-
-        path = self._paths.shard_path(self._paths.output, "documents", shard)
-        files.make_folder(FileSystems.join(self._paths.output, "documents"))
-        size, digest, number = documents.write_rows(
-            path, self._paths.temporary, rows(), schema)
-        yield {**file_report(self._paths, path, size, digest, number), "sources": counts.by_source}
-        for kind in ("dropped", "dead_letters"):
-            yield write_rejected(self._paths, kind, shard, groups[kind])
-        yield Samples().write(self._paths, shard)
+    yield {**write_documents(paths, shard, rows(), schema), "sources": counts.by_source}
+    for kind in ("dropped", "dead_letters"):
+        yield write_rejected(paths, kind, shard, groups[kind])
+    yield Samples().write(paths, shard)
 
 
 def run(context: Context) -> None:
@@ -176,9 +156,11 @@ def _build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None
     # Every shard is written, an empty one too: the set of files depends on the recipe alone.
     numbers = (root | "Shard numbers" >> beam.Create(range(shards), reshuffle=False)
                | "Number as key" >> beam.Map(lambda shard: (shard, None)))
+    # Lines of the listing are ASCII: Beam cannot encode file names that are not valid UTF-8.
     read = (root
             | "Listing path" >> beam.Create([paths.inputs], reshuffle=False)
-            | "Read listing" >> beam.FlatMap(_read_listing)
+            | "Read listing" >> beam.FlatMap(
+                lambda path: files.read_bytes(path).decode("ascii").splitlines())
             | "Spread files" >> beam.Reshuffle()
             | "Read and process" >> beam.ParDo(
                 ReadAndProcess(recipe, paths.progress)).with_outputs(
@@ -192,7 +174,7 @@ def _build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None
     written = ({"parts": parts, "dropped": by_shard("dropped"),
                 "dead_letters": by_shard("dead_letters"), "shard": numbers}
                | "Group by shard" >> beam.CoGroupByKey()
-               | "Write shard" >> beam.ParDo(WriteShard(paths))
+               | "Write shard" >> beam.FlatMap(_write_shard, paths)
                | "Name report" >> beam.Map(named))
     counted = (read["read"]
                | "Count read" >> beam.CombinePerKey(beam.combiners.TupleCombineFn(sum, sum))
@@ -205,11 +187,8 @@ def _build(root: beam.Pipeline, recipe: RecipeConfig, paths: StagePaths) -> None
 
 
 def check_sources(recipe: RecipeConfig, paths: StagePaths, reports: Iterable[Report]) -> None:
-    """Refuses a source of which every record is a dead letter, or an empty file.
-
-    Raises:
-      ConfigError: there is one, and its `allow_unreadable` is off.
-    """
+    """Raises ConfigError for a source of which every record is a dead letter, or an empty file, and
+    whose `allow_unreadable` is off."""
     read, letters, empty = Counter(), Counter(), Counter()
     for report in reports:
         if "file" not in report:
@@ -226,10 +205,9 @@ def check_sources(recipe: RecipeConfig, paths: StagePaths, reports: Iterable[Rep
         if source.allow_unreadable or not letters[name] or (
                 letters[name] + empty[name] < read[name]):
             continue
-        lines = (line for shard in range(paths.shards) for line in files.read_bytes(
-            paths.shard_path(paths.output, "dead_letters", shard)).splitlines())
-        first = min((letter for letter in map(json.loads, lines) if letter["source"] == name),
-                    key=lambda letter: (letter["path"], letter["record"] or 0))
+        letters_of = (letter for shard in range(paths.shards) for letter in json_files.read_lines(
+            paths.shard_path(paths.output, "dead_letters", shard)) if letter["source"] == name)
+        first = min(letters_of, key=lambda letter: (letter["path"], letter["record"] or 0))
         record = "" if first["record"] is None else f", record {first['record']}"
         raise ConfigError(
             f"sources[{index}] {name!r}: none of its {read[name]:,} records can be read, for "

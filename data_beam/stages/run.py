@@ -26,8 +26,7 @@ RUN: dict[str, Callable[[Context], None]] = {
 SMALL = 2_000
 """Up to so many documents the stages after `filter` run in this process even if worker processes
 were asked for: they end before workers would have started (docs/decisions.md)."""
-_SCRATCH = ("reports", "progress", "parts", "work")
-"""Folders below the temporary one that belong to a single stage."""
+_SCRATCH = ("reports", "progress", "parts", "work")  # temporary, of one stage
 _BLOCK = 2**20
 _THREADS = 8
 
@@ -56,24 +55,13 @@ def finished(output: str, fingerprints: dict[str, str]) -> dict[str, dict[str, A
 
 def run_stage(stage: str, recipe: RecipeConfig, listing: Sequence[File], output: str,
               temporary: str, done: dict[str, dict[str, Any]], options: Any) -> dict[str, Any]:
-    """Runs one stage.
+    """Runs one stage; returns `sources`, `outputs` and `made` of its manifest, which is not
+    written.
 
-    Args:
-      stage: its name.
-      recipe: checked recipe.
-      listing: all input files.
-      output: the corpus folder.
-      temporary: the temporary folder of the run.
-      done: the same of all stages before.
-      options: Beam pipeline options.
-
-    Returns:
-      `sources`, `outputs` and `made` of its manifest, which is not written.
-
-    Raises:
-      ConfigError: no record of a source can be read, and its `allow_unreadable` is off.
-      ConservationError: a document was lost.
-      RuntimeError: the Beam job failed.
+    `temporary` is the temporary folder of the run, `done` has the same of all stages before,
+    `options` are Beam's. Raises ConfigError if no record of a source can be read and its
+    `allow_unreadable` is off, ConservationError if a document was lost, RuntimeError if the Beam
+    job failed.
     """
     started = time.time()
     _clear(temporary)
@@ -132,7 +120,8 @@ def _clear(temporary: str) -> None:
 
 
 def balanced_order(sizes: Sequence[int], workers: int) -> list[int]:
-    """An order of pieces of work that gives the workers about equal shares.
+    """An order of pieces of work, given by their costs in any unit, that gives the workers about
+    equal shares: each of 0 .. len(sizes) - 1 once.
 
     Beam's local runner assigns piece i to worker i modulo `workers` before any work starts, and a
     worker that is done waits for the others. Other runners assign pieces as workers become free;
@@ -141,13 +130,6 @@ def balanced_order(sizes: Sequence[int], workers: int) -> list[int]:
     Each piece goes to the worker with the least work so far, the largest first (R. L. Graham,
     Bounds on multiprocessing timing anomalies, 1969); workers get equal numbers of pieces, or one
     more.
-
-    Args:
-      sizes: cost of each piece, in any unit.
-      workers: at least 1.
-
-    Returns:
-      Each of 0 .. len(sizes) - 1 once.
     """
     assigned: list[list[int]] = [[] for _ in range(workers)]
     full, longer = divmod(len(sizes), workers)
@@ -164,14 +146,11 @@ def balanced_order(sizes: Sequence[int], workers: int) -> list[int]:
 def _verified(done: dict[str, dict[str, Any]], folder: Callable[[str], str]
              ) -> dict[str, dict[str, Any]]:
     """The stages before the first one with a file of a wrong checksum; a line names that stage. A
-    disk or a copy can change bytes and keep a file's size.
+    disk or a copy can change bytes and keep a file's size. `done` has the manifests of the stages
+    that are complete by the sizes of their files, in order; `folder` gives the folder of a stage.
 
     It reads only the files that later stages read: all of the last stage, and of earlier ones what
     `finish` merges, that is all but the documents.
-
-    Args:
-      done: manifests of the stages that are complete by the sizes of their files, in order.
-      folder: name of a stage -> the folder of its files.
     """
     checked: set[str] = set()
     while done:
@@ -204,7 +183,7 @@ def _digests(paths: Sequence[str], total: int) -> list[str]:
     def digest(path: str) -> str:
         nonlocal read
         result = hashlib.sha256()
-        with FileSystems.open(path, compression_type=files.CompressionTypes.UNCOMPRESSED) as handle:
+        with files.open_raw(path) as handle:
             while not stop.is_set() and (block := handle.read(_BLOCK)):
                 result.update(block)
                 with lock:

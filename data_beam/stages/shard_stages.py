@@ -6,46 +6,29 @@ dropped, their dead letters and their samples. `report` writes CORPUS/report.htm
 """
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 
-from data_beam.base import files
+from data_beam.base import files, json_files, stage_context
 from data_beam.base.records import DeadLetter, Document, Dropped
-from data_beam.base.stage_context import (
-    Context,
-    Report,
-    StagePaths,
-    WriteReport,
-    named,
-    shard_numbers,
-)
+from data_beam.base.stage_context import Context, Report, StagePaths, WriteReport, named
 from data_beam.config import RecipeConfig
 from data_beam.dedup import clusters
 from data_beam.filters.chain import judge, make_filters
 from data_beam.privacy.filter import PrivacyFilter
 from data_beam.reporting.corpus_report import make_report
 from data_beam.runners.progress import WorkerProgress
-from data_beam.sinks import documents
-from data_beam.sinks.shards import (
-    DROPPED_SCHEMA,
-    Counts,
-    file_report,
-    rejected_row,
-    rewrite,
-    write_json_lines,
-    write_rejected,
-)
+from data_beam.sinks import documents, shards
 from data_beam.stages import augmentation
 
 
 def _each_shard(context: Context, write_shard: beam.DoFn) -> None:
     """Runs a DoFn on all shard numbers and collects its reports."""
     def build(root: beam.Pipeline) -> None:
-        _ = (shard_numbers(root, context.paths.order)
+        _ = (stage_context.shard_numbers(root, context.paths.order)
              | "Write shard" >> beam.ParDo(write_shard)
              | "Name report" >> beam.Map(named)
              | "Write report" >> beam.ParDo(WriteReport(context.paths.reports)))
@@ -67,8 +50,8 @@ class FilterShard(beam.DoFn):
         self._progress = WorkerProgress(self._paths.progress)
 
     def process(self, shard: int) -> Iterator[Report]:
-        yield from rewrite(self._paths, shard, self._judge, self._progress,
-                           self._privacy.masked if self._privacy else str)
+        yield from shards.rewrite(self._paths, shard, self._judge, self._progress,
+                                  self._privacy.masked if self._privacy else str)
         self._progress.flush()
 
     def _judge(self, document: Document) -> Document | Dropped | DeadLetter:
@@ -80,7 +63,6 @@ class FilterShard(beam.DoFn):
 
 
 def run_filter(context: Context) -> None:
-    """Runs the stage `filter`."""
     _each_shard(context, FilterShard(context.recipe, context.paths))
 
 
@@ -99,23 +81,23 @@ class FinishShard(beam.DoFn):
         paths = self._paths
         yield self._documents(shard)
         dropped = [row for folder in paths.earlier for row in documents.read_rows(
-            paths.shard_path(folder, "dropped", shard), DROPPED_SCHEMA)]
-        yield write_rejected(paths, "dropped", shard, [*dropped, *self._shard_augmenter.dropped])
-        yield write_rejected(paths, "dead_letters", shard, (
+            paths.shard_path(folder, "dropped", shard), shards.DROPPED_SCHEMA)]
+        made = self._shard_augmenter
+        yield shards.write_rejected(paths, "dropped", shard, [*dropped, *made.dropped])
+        yield shards.write_rejected(paths, "dead_letters", shard, (
             *({"id": "", **row} for row in self._earlier_lines("dead_letters", shard)),
-            *({**rejected_row(failed), "id": ""} for failed in self._shard_augmenter.failed)))
-        yield write_json_lines(paths, "samples", shard, self._earlier_lines("samples", shard))
+            *({**shards.rejected_row(failed), "id": ""} for failed in made.failed)))
+        yield shards.write_json_lines(paths, "samples", shard,
+                                      self._earlier_lines("samples", shard))
         yield from clusters.hand_on(paths, shard)
         self._progress.flush()
 
     def _earlier_lines(self, kind: str, shard: int) -> Iterator[dict[str, Any]]:
         for folder in self._paths.earlier:
-            for line in files.read_bytes(
-                    self._paths.shard_path(folder, kind, shard)).splitlines():
-                yield json.loads(line)
+            yield from json_files.read_lines(self._paths.shard_path(folder, kind, shard))
 
     def _documents(self, shard: int) -> Report:
-        paths, counts = self._paths, Counts()
+        paths, counts = self._paths, shards.Counts()
 
         def own() -> Iterator[tuple[Document, dict[str, Any]]]:
             for document in documents.read_documents(
@@ -127,7 +109,7 @@ class FinishShard(beam.DoFn):
         def rows() -> Iterator[dict[str, Any]]:
             for row in self._shard_augmenter.rows(shard, own(), self._admitted):
                 counts.add(row["source"], row["text"], row["language"], row["split"])
-                if augmentation.is_augmented(row):
+                if any(step.startswith("augment:") for step in row["transforms"]):
                     counts.add_made(row["source"])
                 yield row
             for failed in self._shard_augmenter.failed:
@@ -135,11 +117,8 @@ class FinishShard(beam.DoFn):
             for dropped in self._shard_augmenter.dropped:
                 counts.add_made(dropped["source"])
 
-        path = paths.shard_path(paths.output, "documents", shard)
-        files.make_folder(FileSystems.join(paths.output, "documents"))
-        size, digest, number = documents.write_rows(
-            path, paths.temporary, rows(), documents.SCHEMA)
-        return {**file_report(paths, path, size, digest, number), "sources": counts.by_source}
+        report = shards.write_documents(paths, shard, rows(), documents.SCHEMA)
+        return {**report, "sources": counts.by_source}
 
 
 def run_finish(context: Context) -> None:
@@ -159,4 +138,4 @@ def run_report(context: Context) -> None:
     for name, data in contents.items():
         path = FileSystems.join(paths.output, name)
         size, digest = files.write_atomically(path, paths.temporary, data)
-        write.process(named(file_report(paths, path, size, digest, 1)))
+        write.process(named(shards.file_report(paths, path, size, digest, 1)))

@@ -16,6 +16,7 @@ import json
 import os
 import time
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -36,8 +37,7 @@ SECTIONS = {
     "dedup": ("dedup",),
     "finish": ("split", "augment"),
     "report": (),
-}
-"""The stages in order, and the fields of the recipe that each one follows."""
+}  # stages in order, and the fields of the recipe that each follows
 STAGES = tuple(SECTIONS)
 
 _LIBRARIES = ("resiliparse", "trafilatura", "jusText", "lxml", "lxml_html_clean", "pypdfium2",
@@ -53,8 +53,7 @@ _SHAPE = {
     "outputs": [{"file": str, "rows": int, "bytes": int, "sha256": str}],
 }
 
-Outcomes = dict[str, dict[str, int]]
-"""Counts by stage and reason."""
+Outcomes = dict[str, dict[str, int]]  # counts by stage and reason
 
 
 class ConservationError(RuntimeError):
@@ -82,32 +81,27 @@ def libraries() -> dict[str, str]:
     return {**versions, "unicode": unicodedata.unidata_version}
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
+    """SHA-256 of a JSON value."""
     canonical = json.dumps(value, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 
 
 def loaded_files(recipe: RecipeConfig) -> dict[str, dict[str, str]]:
     """SHA-256 of the models, lists and evaluation files that the stages load, by stage and path.
-
-    Raises:
-      ConfigError: one does not exist.
-    """
+    Raises ConfigError if one does not exist."""
     return {"filter": chain.loaded_files(recipe), "finish": augmentation.files_read(recipe)}
 
 
 def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str]:
-    """What the output of each stage depends on, as a hash.
-
-    Raises:
-      ConfigError: a model or list that the recipe names does not exist.
-    """
+    """What the output of each stage depends on, as a hash. Raises ConfigError if a model or list
+    that the recipe names does not exist."""
     plain = to_plain(recipe)
     result = {}
     loaded = loaded_files(recipe)
-    before = _digest([fingerprint(listing), libraries()])
+    before = digest([fingerprint(listing), libraries()])
     for stage, sections in SECTIONS.items():
-        before = _digest([stage, before, {name: plain[name] for name in sections},
+        before = digest([stage, before, {name: plain[name] for name in sections},
                           loaded.get(stage, {})])
         result[stage] = before
     return result
@@ -115,12 +109,8 @@ def fingerprints(recipe: RecipeConfig, listing: Sequence[File]) -> dict[str, str
 
 def read(manifest_dir: str, folder: str) -> dict[str, Any] | None:
     """The manifest of a complete stage, or None: there is none, or it is damaged, or a file that it
-    lists is missing or has another size. Then a line says that the stage is done again.
-
-    Args:
-      manifest_dir: folder of the manifest.
-      folder: folder of the stage's files.
-    """
+    lists is missing from the stage's folder or has another size. Then a line says that the stage is
+    done again."""
     path = FileSystems.join(manifest_dir, NAME)
     if not FileSystems.exists(path):
         return None
@@ -159,12 +149,10 @@ def outputs(reports: Iterable[Report]) -> list[dict[str, Any]]:
 
 def add_counts(parts: Iterable[Outcomes]) -> Outcomes:
     """Sums by stage and reason, in the order of their names."""
-    sums: Outcomes = {}
+    sums: dict[str, Counter[str]] = {}
     for part in parts:
         for stage, reasons in part.items():
-            entry = sums.setdefault(stage, {})
-            for reason, count in reasons.items():
-                entry[reason] = entry.get(reason, 0) + count
+            sums.setdefault(stage, Counter()).update(reasons)
     return {stage: dict(sorted(reasons.items())) for stage, reasons in sorted(sums.items())}
 
 
@@ -175,20 +163,17 @@ def total(outcomes: Outcomes) -> int:
 
 def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int] | None
             ) -> dict[str, Any]:
-    """Sums of a stage from its reports: `sources` and `outputs` of its manifest.
+    """Sums of a stage from its reports: `sources` and `outputs` of its manifest. `reports` are
+    those of all files, and of all sources in the first stage; `read` are the documents that the
+    stage before kept, by source, None for the first.
 
-    Args:
-      recipe: the recipe.
-      reports: of all files, and of all sources in the first stage.
-      read: documents that the stage before kept, by source; None for the first.
-
-    Raises:
-      ConservationError: documents read are not kept + dropped + dead letters, or a part is missing.
+    Raises ConservationError if documents read are not kept + dropped + dead letters, or a part is
+    missing.
     """
     sources: dict[str, dict[str, Any]] = {
         source.name: {"files": 0, "read": 0, "kept": 0, "augmented": 0, "dropped": {},
                       "dead_letters": {}, "dropped_characters": {}, "characters": 0, "bytes": 0,
-                      "splits": {}, "languages": {}} for source in recipe.sources}
+                      "splits": Counter(), "languages": Counter()} for source in recipe.sources}
     written = outputs(reports)
     for report in reports:
         if "file" not in report:
@@ -210,8 +195,7 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
                 entry[key] += counts[of]
             entry["augmented"] += counts.get("augmented", 0)
             for key in ("splits", "languages"):
-                for value, count in counts[key].items():
-                    entry[key][value] = entry[key].get(value, 0) + count
+                entry[key].update(counts[key])
     for kind in KINDS:
         count = sum(entry["file"].startswith(f"{kind}/") for entry in written)
         if count != recipe.shards:
@@ -226,11 +210,7 @@ def combine(recipe: RecipeConfig, reports: Sequence[Report], read: dict[str, int
 
 
 def check_conservation(sources: dict[str, dict[str, Any]]) -> None:
-    """Checks that every document read (and made by augmentation) has exactly one outcome.
-
-    Raises:
-      ConservationError: one has not.
-    """
+    """Raises ConservationError unless every document (made ones too) has exactly one outcome."""
     for name, entry in sources.items():
         dropped, dead = total(entry["dropped"]), total(entry["dead_letters"])
         if entry["read"] + entry["augmented"] != entry["kept"] + dropped + dead:
@@ -241,11 +221,7 @@ def check_conservation(sources: dict[str, dict[str, Any]]) -> None:
 
 
 def check_files(sources: dict[str, dict[str, Any]], listing: Sequence[File]) -> None:
-    """Checks that every file was read.
-
-    Raises:
-      ConservationError: one was not.
-    """
+    """Raises ConservationError unless every file was read."""
     for name, entry in sources.items():
         listed = sum(file.source == name for file in listing)
         if entry["files"] != listed:

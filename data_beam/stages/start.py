@@ -14,7 +14,7 @@ from data_beam.base.records import DeadLetter, Document, Dropped, Record
 from data_beam.base.stage_context import KINDS
 from data_beam.config import RecipeConfig
 from data_beam.extract.document import process
-from data_beam.filters.chain import judge, make_filters, make_filters_for_augmented
+from data_beam.filters.chain import judge, make_filters
 from data_beam.readers.listing import File, list_files, refuse_output_among_inputs
 from data_beam.readers.read_file import read_file
 from data_beam.sinks import output_folder
@@ -32,49 +32,31 @@ OWN_FILES = re.compile(
 _WRITTEN = (*(f"{kind}/{kind}-00000-of-00001.{suffix}" for kind, suffix in KINDS.items()),
             "report.html", "report.json", corpus_manifest.NAME)
 """One name of each kind of file that the command writes below its output."""
-PREVIEWED = 200
-"""Documents that a dry run judges, the same number from each source."""
+PREVIEWED = 200  # documents that a dry run judges, the same number from each source
 _PER_FILE = 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """Where a run starts.
+    """Where a run starts. Without `fingerprints` and `done` if it is complete."""
 
-    Attributes:
-      listing: all input files.
-      notes: lines for the user about files that are not in it.
-      complete: the corpus of this recipe and these files is there.
-      replaces: another corpus is there and will be replaced.
-      fingerprints: of the stages; empty if `complete`.
-      done: manifests of the stages that need not run; empty if `complete`.
-    """
-
-    listing: list[File]
-    notes: list[str] = dataclasses.field(default_factory=list)
-    complete: bool = False
-    replaces: bool = False
-    fingerprints: dict[str, str] = dataclasses.field(default_factory=dict)
-    done: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    listing: list[File]  # all input files
+    notes: list[str]  # lines for the user about files that are not in it
+    complete: bool  # the corpus of this recipe and these files is there
+    replaces: bool  # another corpus is there and will be replaced
+    fingerprints: dict[str, str]  # of the stages
+    done: dict[str, dict[str, Any]]  # manifests of the stages that need not run
 
 
 def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
           replace: bool = False) -> tuple[Start, list[Filter]]:
-    """Checks inputs, output, and what filters and augmentation load; writes nothing.
+    """Checks inputs, output, and what filters and augmentation load; writes nothing. Returns where
+    the run starts, and the filters if the check made them. With `replace` a corpus of another
+    recipe or other files may be replaced.
 
-    Args:
-      recipe: checked recipe.
-      output: folder, local or on any file system that Beam knows.
-      stages: the ones to run.
-      replace: a corpus of another recipe or other files may be replaced.
-
-    Returns:
-      Where the run starts, and the filters if the check made them.
-
-    Raises:
-      ConfigError: inputs that do not exist; an output that contains other files or lacks files; a
-        stage that another one needs first; a model, list, dictionary, table or function that
-        cannot be used.
+    Raises ConfigError for inputs that do not exist; an output that contains other files or lacks
+    files; a stage that another one needs first; a model, list, dictionary, table or function that
+    cannot be used.
     """
     notes: list[str] = []
     listing = list_files(recipe, notes.append)
@@ -88,9 +70,8 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manif
     if existing is None:
         output_folder.check_begin(output, COMMAND, OWN_FILES)
     elif _difference(existing, identity) is None:
-        output_folder.check_files(
-            output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
-        return Start(listing, notes, complete=True), []
+        output_folder.check_files(output, ((e["file"], e["bytes"]) for e in existing["outputs"]))
+        return Start(listing, notes, True, False, {}, {}), []
     else:
         output_folder.check_reopen(output, OWN_FILES, corpus_manifest.NAME)
     fingerprints = stage_manifest.fingerprints(recipe, listing)
@@ -108,9 +89,8 @@ def check(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manif
     if "finish" in wanted and "finish" not in done and recipe.augment.enabled:
         augmentation.check(recipe)
         if not filters:
-            make_filters_for_augmented(recipe)
-    return Start(listing, notes, replaces=existing is not None, fingerprints=fingerprints,
-                 done=done), filters
+            make_filters(recipe, for_augmented=True)
+    return Start(listing, notes, False, existing is not None, fingerprints, done), filters
 
 
 def _difference(existing: dict[str, Any], identity: dict[str, Any]) -> str | None:
@@ -129,17 +109,7 @@ def _difference(existing: dict[str, Any], identity: dict[str, Any]) -> str | Non
 
 def show(recipe: RecipeConfig, output: str, stages: Sequence[str] = stage_manifest.STAGES,
          replace: bool = False) -> None:
-    """Prints the plan of a recipe and a preview; writes nothing.
-
-    Args:
-      recipe: checked recipe.
-      output: folder of the corpus.
-      stages: those that would run.
-      replace: whether another corpus there would be replaced.
-
-    Raises:
-      ConfigError: as `check`.
-    """
+    """Prints the plan of a recipe and a preview; writes nothing. Raises ConfigError as `check`."""
     start, filters = check(recipe, output, stages, replace)
     listing = start.listing
     filters = filters or make_filters(recipe)
@@ -243,7 +213,6 @@ def _preview(recipe: RecipeConfig, listing: Sequence[File], filters: list[Filter
 
 
 def _changes(before: Document, after: Document) -> str:
-    """What a filter changed, in brackets."""
     parts = []
     if after.language != before.language:
         parts.append(f"{after.language} {after.language_score:.2f}")

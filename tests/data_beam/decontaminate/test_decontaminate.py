@@ -19,7 +19,7 @@ from data_beam.clean.repairs import clean_prose
 from data_beam.config.decontaminate import DecontaminateConfig, EvaluationSetConfig
 from data_beam.decontaminate import matching, overlap_filter
 from data_beam.decontaminate.evaluation_sets import read
-from data_beam.decontaminate.matching import Lengths, NgramIndex, mostly_unspaced, spans, tokens
+from data_beam.decontaminate.matching import NgramIndex, mostly_unspaced, spans, tokens
 from data_beam.decontaminate.overlap_filter import DecontaminateFilter, SetCounts
 from maxlm.config.schema import ConfigError, build
 
@@ -129,7 +129,8 @@ def test_the_kind_of_script(text, expected):
 
 # The index.
 
-def naive(texts: list[list[str]], found: list[str], lengths: Lengths) -> set[tuple[int, int]]:
+def naive(texts: list[list[str]], found: list[str], lengths: DecontaminateConfig
+          ) -> set[tuple[int, int]]:
     """(start, length) of every n-gram of the texts in `found`, by comparing all with all."""
     result = set()
     for text in texts:
@@ -150,7 +151,7 @@ WORDS = st.sampled_from(["a", "b", "c", "茶", "羊"])
 @given(st.lists(st.lists(WORDS, max_size=12), max_size=5), st.lists(WORDS, max_size=40),
        st.integers(2, 5), st.integers(1, 2), st.integers(2, 5), st.integers(1, 2))
 def test_the_index_finds_what_a_naive_search_finds(texts, found, n, fewest, m, fewest_m):
-    lengths = Lengths(n, fewest, m, fewest_m)
+    lengths = DecontaminateConfig((), n, fewest, m, fewest_m)
     got = NgramIndex(texts, lengths).find(found)
     assert {(match.start, match.length) for match in got} == naive(texts, found, lengths)
     for match in got:
@@ -162,7 +163,7 @@ def test_the_index_finds_what_a_naive_search_finds(texts, found, n, fewest, m, f
 def test_equal_hashes_of_windows_are_not_taken_for_equal_words(monkeypatch):
     monkeypatch.setattr(matching, "_window_hashes",
                         lambda hashes, _: iter([(2, np.ones(len(hashes) - 1, np.uint64))]))
-    lengths = Lengths(2, 2, 2, 2)
+    lengths = DecontaminateConfig((), 2, 2, 2, 2)
     assert NgramIndex([["a", "b"]], lengths).find(["c", "d", "e"]) == []
 
 

@@ -16,7 +16,7 @@ from data_beam.config import (
     SimHashConfig,
     SourceConfig,
 )
-from data_beam.dedup.signatures import distinct, jaccard, shingles
+from data_beam.dedup.signatures import jaccard, shingles
 from tests.data_beam.dedup.cases import NEAR, joined, recipe, rows, run, words, write
 
 
@@ -40,7 +40,7 @@ def true_stars(texts: list[str], ids: dict[int, str], threshold: float) -> list[
     """By comparing each with each: a text is kept unless it is a copy of one that is kept and is
     longer (of equally long ones, has the smaller id). Of equal texts only the first counts."""
     first = {text: i for i, text in reversed(list(enumerate(texts)))}
-    sets = {i: distinct(shingles(text)) for text, i in first.items()}
+    sets = {i: np.unique(shingles(text)) for text, i in first.items()}
     stars: list[list[int]] = []
     for i in sorted(sets, key=lambda i: (-len(texts[i]), ids[i])):
         star = next((s for s in stars if jaccard(sets[s[0]], sets[i]) >= threshold), None)
@@ -81,11 +81,11 @@ def test_the_longest_of_each_true_cluster_is_kept_and_written_out(corpus):
     for name, members in written.items():
         assert [m["kept"] for m in members] == [True] + [False] * (len(members) - 1)
         assert members[0]["id"] == name == kept_ids[name]["cluster"]
-        representative = distinct(shingles(texts[members[0]["record"] - 1]))
+        representative = np.unique(shingles(texts[members[0]["record"] - 1]))
         for member in members:
             text = texts[member["record"] - 1]
             assert member["characters"] == len(text)
-            similarity = jaccard(representative, distinct(shingles(text)))
+            similarity = jaccard(representative, np.unique(shingles(text)))
             assert member["similarity"] == similarity >= 0.7
             if not member["kept"]:
                 end = dropped[member["id"]]
@@ -142,7 +142,7 @@ def test_a_chain_loses_only_copies_of_what_is_kept(tmp_path, han, split_similari
     output = run(recipe(tmp_path / "raw", settings), tmp_path / "out")
     kept = numbers(rows(output, "documents"))
     assert kept >= set(range(6, 28)) and 2 <= len(kept & set(range(6))) <= 4
-    sets = [distinct(shingles(text)) for text in chain]
+    sets = [np.unique(shingles(text)) for text in chain]
     assert jaccard(sets[0], sets[1]) > 0.7 and jaccard(sets[0], sets[-1]) < 0.2
     for row in rows(output, "dropped"):
         assert max(jaccard(sets[row["record"] - 1], sets[i]) for i in kept if i < 6) >= 0.7

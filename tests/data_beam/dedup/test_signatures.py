@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from data_beam.base.hashing import mix64
 from data_beam.config import MinHashConfig, SimHashConfig
 from data_beam.dedup import buckets, signatures
-from data_beam.dedup.signatures import compare, distinct, jaccard, shingles, token_hashes
+from data_beam.dedup.signatures import compare, jaccard, shingles, token_hashes
 from maxlm.config.schema import ConfigError, build
 
 ENGLISH = ("The committee met on Tuesday. It decided, after two hours of talk, to build a bridge "
@@ -23,7 +23,7 @@ CHINESE = ("茶的历史可以追溯到很久以前。茶起源于中国，后�
 
 
 def shingle_set(text: str, **sizes: int) -> np.ndarray:
-    return distinct(shingles(text, **sizes))
+    return np.unique(shingles(text, **sizes))
 
 
 def estimate(first: np.ndarray, second: np.ndarray) -> float:
@@ -209,7 +209,6 @@ def test_simhash_lookup_misses_nothing_within_the_distance(fingerprint, distance
         near ^= 1 << bit
     keys = signatures.lookup_keys(np.array([fingerprint, near], np.uint64), distance, blocks)
     assert (keys[0] == keys[1]).any()
-    assert signatures.hamming(*np.array([[fingerprint], [near]], np.uint64)) == [distance]
 
 
 def test_simhash_buckets_are_all_pairs_within_the_distance():

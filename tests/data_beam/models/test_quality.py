@@ -18,9 +18,13 @@ from data_beam import train_quality
 from data_beam.base.records import Document, Dropped
 from data_beam.config import QualityConfig
 from data_beam.filters.chain import make_filters
-from data_beam.models.classifier import OrdinalModel, QualityFilter, TextClassifier
+from data_beam.models.classifier import (
+    HashedNgrams,
+    OrdinalModel,
+    QualityFilter,
+    TextClassifier,
+)
 from data_beam.models.classifier_training import agreement, kappa, train
-from data_beam.models.hashed_ngrams import HashedNgrams
 from maxlm.config.schema import ConfigError
 from tests.data_beam.models.documents import document
 from tests.data_beam.real_text import chinese, degraded, english
