@@ -26,6 +26,16 @@ def text_recipe(root: Path, pattern: str = "*", shards: int = 1, **sections: Any
         InputConfig(str(root), pattern, "text"),)),), **sections)
 
 
+def write_config(folder: Path, raw: Path) -> Path:
+    """A file for `--config`: a recipe of the text files below `raw`."""
+    config = folder / "recipe.py"
+    config.write_text(
+        "from data_beam.config import *\nfrom maxlm.config.schema import to_config_dict\n"
+        "def get_config():\n    return to_config_dict(RecipeConfig(shards=2, sources=(SourceConfig("
+        f"'s', 'd', 'CC0-1.0', (InputConfig({str(raw)!r}, '**', 'text'),)),)))\n")
+    return config
+
+
 def run(recipe: RecipeConfig, output: Path, *options: str, **arguments: Any) -> Any:
     """The manifest of the corpus that `prepare` makes with these Beam options."""
     return prepare.prepare(recipe, str(output), beam_options.pipeline_options(options),

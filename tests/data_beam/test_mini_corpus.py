@@ -17,10 +17,8 @@ import pytest
 import sentencepiece
 
 from data_beam import check_splits, train_tokenizer
-from data_beam.config import RecipeConfig
 from data_beam.readers.listing import list_files
 from data_beam.stages import stage_manifest
-from maxlm.config.schema import ConfigError, build, to_plain
 from tests.data_beam.job_service import portable_options
 from tests.data_beam.mini_corpus import everything
 from tests.data_beam.mini_corpus.corpus import Label, MiniCorpus, id_of
@@ -249,23 +247,6 @@ def test_the_tokenizer_gives_every_text_back(made):
         assert pieces.decode(pieces.encode(row["text"])) == row["text"], row["path"]
     for piece in ("[EMAIL]", "[ID]", "\n"):
         assert pieces.id_to_piece(pieces.piece_to_id(piece)) == piece
-
-
-def test_mistakes_in_the_recipe_are_named(made):
-    """A code of no language, a rule set or field that nobody produces."""
-    plain = to_plain(made.recipe)
-    for section, field, value, message in (
-            ("language", "languages", ["cn"], "'cn' is not a language code"),
-            ("filters", "same_as", ["xx=zh"], "'xx' is not a language code"),
-            ("filters", "rules", ["gopher_qualities"], "there is no filter"),
-            ("filters", "gopher", {}, "no such field"),
-            ("licence", "unknown", "maybe", "is not one of")):
-        with pytest.raises(ConfigError, match=message):
-            build(RecipeConfig, {**plain, section: {**plain[section], field: value}})
-    with pytest.raises(ConfigError, match=r"config\.quality\.model: .*nothing"):
-        other = {**plain, "quality": {**plain["quality"], "model": str(made.folder / "nothing")}}
-        run(build(RecipeConfig, other), made.folder / "other")
-    assert not (made.folder / "other" / "manifest.json").exists()
 
 
 @pytest.mark.slow

@@ -11,21 +11,22 @@ import pytest
 from data_beam import prepare, train_perplexity, train_quality
 from data_beam.readers.recipe_inputs import raw_folder
 from maxlm.config.schema import ConfigError
-from tests.data_beam.mini_corpus import chinese, english
+from tests.data_beam.mini_corpus import topics
 
 RECIPES = Path(__file__).resolve().parents[2] / "configs/corpus"
 
 
-def article(topics: dict[str, list[str]], numbers: range) -> str:
-    """Paragraphs on some subjects."""
-    between = " " if topics is english.TOPICS else ""
-    return "\n\n".join(between.join(list(topics.values())[i]) for i in numbers)
+def article(*numbers: int) -> str:
+    """Chinese paragraphs on the subjects from one number to another."""
+    return "\n\n".join("".join(SUBJECTS[i]) for i in range(*numbers))
 
 
-ENGLISH, CHINESE = article(english.TOPICS, range(6)), article(chinese.TOPICS, range(6))
+SUBJECTS = list(topics.CHINESE.values())
+ENGLISH = "\n\n".join(map(" ".join, list(topics.ENGLISH.values())[:6]))
+CHINESE = article(6)
 COPY = CHINESE.replace("三", "四")
 MENU = "\n".join(["Home", "About us", "Contact", "Log in"] * 30)
-REPEATED = "\n".join([english.TOPICS[next(iter(english.TOPICS))][0]] * 60)
+REPEATED = "\n".join([next(iter(topics.ENGLISH.values()))[0]] * 60)
 GERMAN = ("Die Katze schläft auf dem warmen Dach und träumt von den Vögeln im Garten. Am Abend "
           "kommt sie wieder herunter und bittet in der Küche um ihre Milch. ") * 8
 
@@ -89,11 +90,10 @@ def shuffled(text: str, seed: int) -> str:
 
 
 def test_the_medical_recipe_runs_with_everything_on(tmp_path):
-    topics = list(chinese.TOPICS.values())
-    clean = ["".join(sentences) for sentences in topics]
+    clean = ["".join(sentences) for sentences in SUBJECTS]
     (tmp_path / "clean.txt").write_text("\n\n".join(clean), "utf-8")
     for task, labels in (("quality", (0, 4)), ("safety", (1, 0))):
-        rows = [{"text": text, "label": label} for i, sentences in enumerate(topics)
+        rows = [{"text": text, "label": label} for i, sentences in enumerate(SUBJECTS)
                 for label, text in ((labels[0], shuffled("".join(sentences[:4]), i) + "领彩金"),
                                     (labels[1], "".join(sentences[:4])),
                                     (labels[1], "".join(sentences[4:])))]
@@ -104,24 +104,23 @@ def test_the_medical_recipe_runs_with_everything_on(tmp_path):
     assert train_perplexity.main(["--text", f"{tmp_path}/clean.txt", "--language=zh",
                                   f"--output={tmp_path}/models/perplexity", "--held_out=0.5"]) == 0
 
-    question = "".join(topics[20][:2])
+    question = "".join(SUBJECTS[20][:2])
     write(tmp_path, {
         "evaluation/quiz.jsonl": json.dumps({"question": question, "answer": "不知道"}),
         "synonyms.tsv": "高血压\t高血压病\n糖尿病\t消渴症\n",
-        "raw/guidelines/a.txt": article(chinese.TOPICS, range(8)),
-        "raw/guidelines/contact.txt": article(chinese.TOPICS, range(8, 14)) +
+        "raw/guidelines/a.txt": article(8),
+        "raw/guidelines/contact.txt": article(8, 14) +
             "\n\n如有疑问，请联系张医生，电话13800138000，邮箱zhang@hospital.cn，我们会尽快给您答复。",
-        "raw/web/copy.txt": article(chinese.TOPICS, range(8)).replace("三", "四"),
-        "raw/web/quiz.txt": article(chinese.TOPICS, range(18, 24)),
-        "raw/web/noise.txt": shuffled(article(chinese.TOPICS, range(14, 18)), 1),
-        "raw/web/traditional.txt":
-            article(chinese.TOPICS, range(24, 30)).replace("学", "學"),
+        "raw/web/copy.txt": article(8).replace("三", "四"),
+        "raw/web/quiz.txt": article(18, 24),
+        "raw/web/noise.txt": shuffled(article(14, 18), 1),
+        "raw/web/traditional.txt": article(24, 30).replace("学", "學"),
         "raw/web/de.txt": GERMAN,
         "raw/web/rows.jsonl": "\n".join(json.dumps(row) for row in (
-            {"text": article(chinese.TOPICS, range(14, 18)), "licence": "CC0-1.0"},
-            {"text": article(chinese.TOPICS, range(14, 18)), "licence": "proprietary"})),
+            {"text": article(14, 18), "licence": "CC0-1.0"},
+            {"text": article(14, 18), "licence": "proprietary"})),
     })
-    pq.write_table(pa.table({"text": [article(chinese.TOPICS, range(14, 18))],
+    pq.write_table(pa.table({"text": [article(14, 18)],
                              "licence": ["proprietary"]}), tmp_path / "raw/web/rows.parquet")
     assert prepare.main([f"--config={RECIPES / 'chinese_medical.py'}:{tmp_path}",
                          f"--output={tmp_path / 'out'}"]) == 0

@@ -70,11 +70,6 @@ def test_share_and_choice_of_synonyms_depend_only_on_the_key():
         assert abs(once[0].split().count(synonym) - 200) < 4 * 13.4
 
 
-@given(st.text(max_size=60), st.floats(0.1, 1.0))
-def test_every_text_is_accepted(text, part):
-    Synonyms(TERMS).substitute(text, part, "key")
-
-
 def test_dictionaries_in_both_formats(tmp_path):
     (tmp_path / "a.tsv").write_text("# terms\nC#\tCsharp\n\n心脏病\t心脏疾病\t冠心病\n", "utf-8")
     (tmp_path / "b.json").write_text(

@@ -1,17 +1,14 @@
 """Cleaning that a recipe chooses: Unicode form, width, Chinese script, hard-wrapped lines."""
 
 import dataclasses
-import subprocess
-import sys
 import textwrap
-import unicodedata
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_beam.base.records import Document, Origin, Record
-from data_beam.clean.conversions import clean, fold_width, rejoin
+from data_beam.clean.conversions import clean, rejoin
 from data_beam.config import CleanConfig, InputConfig, RecipeConfig, SourceConfig
 from data_beam.extract.document import process
 from maxlm.config.schema import ConfigError, build
@@ -34,14 +31,6 @@ def test_nothing_is_converted_unless_asked():
 def test_full_width_forms_are_folded_and_the_punctuation_of_chinese_is_not(text, folded):
     assert clean(text, CleanConfig(fold_width=True)) == (
         folded, ("fold_width",) if folded != text else ())
-
-
-def test_folded_characters_are_the_ascii_variants_of_unicode():
-    every = "".join(chr(code) for code in range(0xff00, 0xfff0))
-    changed = [a for a, b in zip(every, fold_width(every), strict=True) if a != b]
-    assert len(changed) == 94 - len("！（），：；？［］～")
-    for a in changed:
-        assert fold_width(a) == unicodedata.normalize("NFKC", a)
 
 
 def test_compatibility_form():
@@ -98,14 +87,6 @@ def test_a_source_that_names_its_language_decides_what_is_converted():
 def test_mistakes_in_the_section(values, message):
     with pytest.raises(ConfigError, match=message):
         build(CleanConfig, values, "config.clean")
-
-
-def test_opencc_is_only_imported_when_on():
-    program = ("import sys; from data_beam.clean.conversions import clean; "
-               "from data_beam.config import CleanConfig; clean('漢語', CleanConfig()); "
-               "assert 'opencc' not in sys.modules; clean('漢語', CleanConfig(script='t2s')); "
-               "assert 'opencc' in sys.modules")
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_changes_are_recorded_in_their_order():
@@ -179,4 +160,4 @@ def test_any_text_can_be_cleaned(text, config):
 @pytest.mark.parametrize("unit", ["x", "字", "\n", "a\n", "ＡＢ", "漢", "word ", "-\n", "。\n"])
 def test_long_texts_take_bounded_time(unit):
     config = CleanConfig(normalization="NFKC", fold_width=True, script="t2s", rejoin_lines=True)
-    clean(unit * (300_000 // len(unit)), config)
+    clean(unit * (100_000 // len(unit)), config)

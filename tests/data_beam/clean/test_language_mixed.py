@@ -1,14 +1,11 @@
 """Texts in two scripts: clinical notes, chats, names in a foreign script."""
 
-import re
 
 import pytest
 
 from data_beam.base.records import Document
-from data_beam.clean import language as module
 from data_beam.clean.language import LanguageFilter, LanguageIdentifier, cld2_share, main_script
 from data_beam.config import LanguageConfig
-from tests.data_beam.debian_material import books
 from tests.data_beam.filters.cases import document
 
 NOTES = [
@@ -69,31 +66,6 @@ def test_few_characters_are_enough_for_a_script(text, language):
 ])
 def test_the_main_script_is_that_whose_letters_say_more(text, part):
     assert main_script(text).strip() == part.strip()
-
-
-def test_a_han_character_says_as_much_as_three_letters():
-    """Measured on translations: Latin letters that the Chinese text saves, per Han character."""
-    text = {book.name: book.plain() for book in books()}
-    weights = []
-    for english, chinese in [
-            ("debian-faq-en", "debian-faq-zh-cn"),
-            ("debian-reference-en", "debian-reference-zh-cn"),
-            ("debian-reference-en", "debian-reference-zh-tw"),
-            ("debmake-doc-en", "debmake-doc-zh-cn"),
-            ("installation-guide-en", "installation-guide-zh_CN")]:
-        letters = [len(re.findall("[A-Za-z]", text[name])) for name in (english, chinese)]
-        weights.append((letters[0] - letters[1]) / len(module._HAN.findall(text[chinese])))
-    assert min(weights) > 2.6 and max(weights) < 3.2
-    assert round(sorted(weights)[2]) == module._HAN_WEIGHT
-
-
-def test_short_chinese_has_a_language():
-    """fastText gives one in twelve of these under a half, to languages without Han too."""
-    text = next(book for book in books() if book.name == "debian-faq-zh-cn").plain()
-    stretches = [each[:6] for each in re.findall("[\u4e00-\u9fff]{6,}", text)][:600]
-    identify = LanguageIdentifier(LanguageConfig().min_score)
-    named = [identify(each)[0] for each in stretches]
-    assert named.count("zh") > 0.98 * len(named)
 
 
 def test_what_cld2_calls_japanese_without_kana_is_chinese():

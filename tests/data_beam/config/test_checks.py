@@ -172,22 +172,3 @@ def test_what_serves_a_threshold_that_is_off_is_an_error(rule, values, field, re
 def test_thresholds_may_be_off_or_their_fields_set(rule, values):
     for section in (values, over_the_defaults(rule, values)):
         build(FilterConfig, {"rules": [rule], rule: section}, "config.it")
-
-
-@pytest.mark.parametrize("section, values", [
-    (FilterConfig, {"rules": ["c4"], "same_as": ["fr=en"], "other_languages": "keep"}),
-    (DedupConfig, {"minhash": {"enabled": True, "threshold": 0.8}, "hot_bucket": 5}),
-    (DedupConfig, {"paragraphs": {"enabled": True, "min_characters": 40}}),
-    (DedupConfig, {}),
-    (DedupConfig, {"paragraphs": {"enabled": False}}),
-    (QualityConfig, {"model": "m", "min_score": 3}),
-    (PerplexityConfig, {"models": [{**MODEL, "max_perplexity": 100}], "other_languages": "drop"}),
-    (SafetyConfig, {"default_keywords": True, "keyword_saturation": 0.1, "max_toxicity": 0.4}),
-    (SafetyConfig, {"model": "m", "max_toxicity": 0.4}),
-    (ExtractConfig, {"max_link_density": 0.5}),
-    (DecontaminateConfig, {**EVALUATION, "window": 50, "action": "remove"}),
-    (PrivacyConfig, {"enabled": True, "drop_over": 3, "email": "drop"}),
-    (PrivacyConfig, {"enabled": True, "name": "drop", "name_recogniser": "m:f"}),
-])
-def test_what_is_read_may_be_set(section, values):
-    build(section, values, "config.it")

@@ -1,17 +1,11 @@
 """`python -m data_beam.check_splits`: silent on a good corpus, and no planted leak escapes it."""
 
-import hashlib
 import itertools
 import json
 import random
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from data_beam import check_splits
@@ -86,30 +80,6 @@ def test_the_command(corpora, capsys):
     assert set(report["documents"]) == {"train", "validation", "test"}
     # At 0.55, above what splits are joined at, there is still no leak in the clean one.
     assert check_splits.main([f"--corpus={clean}", "--threshold=0.55"]) == 0
-
-
-def test_a_leak_planted_in_the_written_corpus_is_found(corpora, tmp_path):
-    planted = tmp_path / "planted"
-    shutil.copytree(corpora[1], planted)
-    path = min((planted / "documents").iterdir())
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    victim = next(r for r in rows if r["split"] == "test" and len(r["text"].split()) > 100)
-    copy = {**victim, "id": "f" * 32, "split": "train", "path": "planted",
-            "text": victim["text"].replace(" ", "  ", 3) + " and a few words more"}
-    copy["sha256"] = hashlib.sha256(copy["text"].encode()).hexdigest()
-    pq.write_table(pa.Table.from_pylist([*rows, copy], table.schema), path)
-    manifest = json.loads((planted / "manifest.json").read_text())
-    for entry in manifest["outputs"]:
-        if entry["file"] == f"documents/{path.name}":
-            entry["bytes"], entry["rows"] = path.stat().st_size, len(rows) + 1
-    (planted / "manifest.json").write_text(json.dumps(manifest))
-    done = subprocess.run([sys.executable, "-m", "data_beam.check_splits", f"--corpus={planted}"],
-                          capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
-    pair, = json.loads(done.stdout)["pairs"]
-    assert {pair["first"]["path"], pair["second"]["path"]} >= {"planted"}
-    assert victim["id"] in (pair["first"]["id"], pair["second"]["id"])
 
 
 def test_mistakes_are_named(tmp_path):

@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from data_beam.config import (
@@ -22,20 +21,20 @@ from data_beam.dedup.signatures import jaccard, shingles
 from tests.data_beam.dedup.cases import NEAR, joined, recipe, rows, run, words, write
 
 
-def copies(generator: random.Random, han: bool) -> list[str]:
+def copies(generator: random.Random) -> list[str]:
     """Documents of which a third are edited copies of others, or of copies."""
     made: list[list[str]] = []
     for _ in range(150):
         if made and generator.random() < 0.4:
             parts = list(generator.choice(made))
             for _ in range(generator.randrange(1, 12)):
-                parts[generator.randrange(len(parts))] = words(generator, 1, han)[0]
+                parts[generator.randrange(len(parts))] = words(generator, 1)[0]
             if generator.random() < 0.3:
                 parts = parts[:-generator.randrange(1, 20)]
         else:
-            parts = words(generator, generator.randrange(80, 300), han)
+            parts = words(generator, generator.randrange(80, 300))
         made.append(parts)
-    return [joined(parts, han) for parts in made]
+    return [" ".join(parts) for parts in made]
 
 
 def true_stars(texts: list[str], ids: dict[int, str], threshold: float) -> list[list[int]]:
@@ -53,11 +52,11 @@ def true_stars(texts: list[str], ids: dict[int, str], threshold: float) -> list[
     return stars
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["words", "chinese"])
-def corpus(request, tmp_path_factory) -> tuple[list[str], Path, Path]:
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> tuple[list[str], Path, Path]:
     """Texts, their folder, and the corpus made of them."""
     root = tmp_path_factory.mktemp("raw")
-    texts = copies(random.Random(4), request.param)
+    texts = copies(random.Random(4))
     write(root, texts)
     return texts, root, run(recipe(root, NEAR), tmp_path_factory.mktemp("made") / "out")
 
@@ -93,18 +92,13 @@ def test_the_longest_of_each_true_cluster_is_kept_and_written_out(corpus):
                 end = dropped[member["id"]]
                 assert (end["stage"], end["reason"]) == ("dedup", "near duplicate")
                 assert f"{similarity:.3f} to {name}" in end["detail"]
-    alone = [row for row in kept_ids.values() if row["id"] not in written]
-    assert alone and all(row["cluster"] is None for row in alone)
     summary = json.loads((output / "clusters/_summary.json").read_text())
-    assert pq.read_table(output / "clusters").num_rows == summary["documents"]
-    assert summary["clusters"] == len(written)
     assert summary["documents"] == sum(map(len, written.values()))
     sizes = [entry["documents"] for entry in summary["largest"]]
     assert sizes == sorted(map(len, written.values()), reverse=True)[:20]
     found = summary["copies"]
-    assert (found["bands"], found["rows"], found["similarity"]) == (22, 5, 0.7)
+    assert (found["bands"], found["rows"]) == (22, 5)
     assert found["largest_bucket"] >= 3 and found["hot_buckets"] == 0
-    assert summary["split_groups"]["similarity"] == 0.5
 
 
 def ends(output: Path) -> dict[str, tuple]:
@@ -116,10 +110,8 @@ def ends(output: Path) -> dict[str, tuple]:
 
 def test_workers_shards_and_order_change_nothing(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("data_beam.stages.run.SMALL", -1)  # every stage in worker processes
-    texts, root, output = corpus
+    _, root, output = corpus
     assert ends(run(recipe(root, NEAR, shards=7), tmp_path / "seven")) == ends(output)
-    if not texts[0].isascii():
-        return  # starting processes takes as long as all the rest; once is enough
     other = run(recipe(root, NEAR), tmp_path / "two", "--direct_running_mode=multi_processing",
                 "--direct_num_workers=2")
     for kind in ("documents", "dropped", "clusters"):
@@ -128,9 +120,7 @@ def test_workers_shards_and_order_change_nothing(corpus, tmp_path, monkeypatch):
 
 
 def test_components_in_rounds_give_the_same_clusters(corpus, tmp_path):
-    texts, root, output = corpus
-    if not texts[0].isascii():
-        return  # only numbers are seen
+    _, root, output = corpus
     rounds = dataclasses.replace(NEAR, max_edges_one_worker=0)
     other = run(recipe(root, rounds), tmp_path / "rounds")
     assert ends(other) == ends(output)
@@ -138,8 +128,7 @@ def test_components_in_rounds_give_the_same_clusters(corpus, tmp_path):
     assert 2 <= json.loads((other / "clusters/_summary.json").read_text())["copies"]["rounds"] <= 4
 
 
-@pytest.mark.parametrize("han", [False, True], ids=["words", "chinese"])
-@pytest.mark.parametrize("split_similarity", [0.5, 1.0])
+@pytest.mark.parametrize(("split_similarity", "han"), [(0.5, False), (1.0, True)])
 def test_a_chain_loses_only_copies_of_what_is_kept(tmp_path, han, split_similarity):
     """Of equal length, cut from one text: neighbours 0.71 similar, those next to them 0.49 (less
     than what shares a split), the ends 0.08."""
@@ -171,12 +160,11 @@ def test_a_chain_loses_only_copies_of_what_is_kept(tmp_path, han, split_similari
     assert len(rows(output, "clusters")) == 6
 
 
-@pytest.mark.parametrize("han", [False, True], ids=["words", "chinese"])
-def test_a_document_that_is_part_of_another_is_dropped_when_asked(tmp_path, han):
+def test_a_document_that_is_part_of_another_is_dropped_when_asked(tmp_path):
     generator = random.Random(7)
-    book = words(generator, 3000, han)
-    parts = [joined(book[1000:1200] + words(generator, own, han), han) for own in (80, 120, 260)]
-    write(tmp_path / "raw", [joined(book, han), *parts, joined(words(generator, 3000, han), han)])
+    book = words(generator, 3000)
+    parts = [" ".join(book[1000:1200] + words(generator, own)) for own in (80, 120, 260)]
+    write(tmp_path / "raw", [" ".join(book), *parts, " ".join(words(generator, 3000))])
     output = run(recipe(tmp_path / "raw", NEAR), tmp_path / "no")
     assert len(rows(output, "documents")) == 5  # the Jaccard similarities are under 0.1
     settings = DedupConfig(minhash=MinHashConfig(True, containment=0.6, split_similarity=1.0))
@@ -237,51 +225,19 @@ def test_simhash_finds_what_the_bands_miss(tmp_path):
     assert len(rows(output, "documents")) == 2 and 2 in numbers(rows(output, "documents"))
 
 
-def test_repeated_lines_stay_in_the_first_document_only(tmp_path):
-    notice = "All rights reserved, and this notice is in every page of the site."
-    chinese = "本站所有内容均来自网络，如有侵权请联系我们删除，谢谢您的理解与支持，祝您阅读愉快。"
-    texts = [f"{notice}\nA line of its own, number {i}, which is long enough to be looked at.\n"
-             f"{chinese}\nshort line" for i in range(5)]
-    write(tmp_path / "raw", [*texts[:4], notice], "b.jsonl")
-    write(tmp_path / "raw", texts[4:], "a.jsonl")
-    settings = DedupConfig(lines=RepeatedTextConfig(True, min_characters=30, max_documents=3))
-    output = run(recipe(tmp_path / "raw", settings, sources=2), tmp_path / "out")
-    documents = {(r["source"], r["record"]): r for r in rows(output, "documents")}
-    assert documents["a", 1]["text"] == texts[4]  # its source is listed first
-    assert documents["a", 1]["transforms"] == []
-    for record in range(1, 5):
-        row = documents["b", record]
-        assert row["text"] == (f"A line of its own, number {record - 1}, which is long enough to "
-                               "be looked at.\nshort line")
-        assert row["transforms"] == ["repeated lines removed: 2"]
-    dropped, = rows(output, "dropped")
-    assert (dropped["stage"], dropped["reason"], dropped["detail"]) == (
-        "dedup", "repeated text", "repeated lines removed: 1")
-    # In three documents the same text may stand.
-    few = dataclasses.replace(settings, lines=RepeatedTextConfig(True, 30, max_documents=6))
-    assert {r["text"] for r in rows(run(recipe(tmp_path / "raw", few, sources=2),
-                                        tmp_path / "few"), "documents")} == {*texts, notice}
-
-
-def test_repeated_paragraphs_and_copies_that_come_to_light(tmp_path):
+def test_copies_come_to_light_where_repeated_paragraphs_are_removed(tmp_path):
     generator = random.Random(9)
-    disclaimer = " ".join(words(generator, 60)) + "\n" + " ".join(words(generator, 60))
+    disclaimer = " ".join(words(generator, 120))
     bodies = [" ".join(words(generator, 100)) for _ in range(3)]
-    texts = [f"{body}\n\n{disclaimer}\n\nend {i}" for i, body in enumerate(bodies)]
-    twin = bodies[2] + "\n\nend 2"
-    write(tmp_path / "raw", [*texts, twin])
-    settings = DedupConfig(
-        paragraphs=RepeatedTextConfig(True, min_characters=100, max_documents=2),
-        minhash=MinHashConfig(enabled=True))
-    output = run(recipe(tmp_path / "raw", settings), tmp_path / "out")
-    documents = rows(output, "documents")
-    assert sum(disclaimer in row["text"] for row in documents) == 1
-    changed = [row for row in documents if row["transforms"]]
-    assert changed and all(
-        row["transforms"] == ["repeated paragraphs removed: 1"] for row in changed)
-    # Without the disclaimer, the third and its twin have the same shingles.
-    assert len(documents) == 3 or disclaimer in next(
-        r["text"] for r in documents if r["record"] == 3)
+    first, second, third = (f"{body}\n\n{disclaimer}" for body in bodies)
+    write(tmp_path / "raw", [first], "a.jsonl")  # whose source is listed first: it stays whole
+    write(tmp_path / "raw", [second, third, f"{bodies[1]} end"], "b.jsonl")
+    settings = DedupConfig(minhash=MinHashConfig(True), paragraphs=RepeatedTextConfig(
+        True, min_characters=100, max_documents=2))
+    output = run(recipe(tmp_path / "raw", settings, sources=2), tmp_path / "out")
+    assert {row["text"] for row in rows(output, "documents")} == {
+        first, bodies[2], f"{bodies[1]} end"}
+    assert [row["reason"] for row in rows(output, "dropped")] == ["near duplicate"]
 
 
 def test_texts_that_are_equal_without_what_is_repeated(tmp_path):

@@ -15,24 +15,6 @@ def extract(format: str, text: str = "", data: bytes = b"", limit: int = 10**7,
     return extraction.extract(record, ExtractConfig(**options), limit)
 
 
-PAGE = """<!DOCTYPE html><html><head><title>Tea</title><style>p { color: red }</style>
-<script>var tracking = "script text";</script></head><body>
-<nav><ul><li><a href="/">Home page</a></li><li><a href="/shop">Shop now</a></li></ul></nav>
-<main><article><h1>The history of tea</h1><p>Tea was first drunk in China.</p><p>茶是一种饮料。</p>
-<p>An &amp; entity, an <em>emphasised</em> word and an <a href="https://e.org">inline link</a>.</p>
-<pre>def brew(leaves):
-    return leaves</pre></article></main>
-<footer><p>Copyright 2020. <a href="/privacy">Privacy policy</a></p></footer>
-<!-- a comment --></body></html>"""
-
-
-def test_html_keeps_the_article_and_drops_what_surrounds_it():
-    assert extract("html", PAGE) == (
-        "The history of tea\n\nTea was first drunk in China.\n\n茶是一种饮料。\n\n"
-        "An & entity, an emphasised word and an inline link.\n\n"
-        "def brew(leaves):\n    return leaves", ("extract:html",))
-
-
 @pytest.mark.parametrize("text", [
     "<!--" * 500_000, "<!-- a -->" * 100_000, "![" * 300_000, "![a](" * 100_000,
     "a" + "`" * 500_000, "`a " * 200_000, "[" * 500_000, "[](" * 200_000,

@@ -26,15 +26,6 @@ def extract(data: bytes) -> tuple[str, tuple[str, ...]]:
     return epub.text(data, LIMIT)
 
 
-def test_chapters_come_in_the_order_of_the_spine_and_not_of_the_files():
-    data = book({"a.xhtml": THREE, "b.xhtml": ONE, "c.xhtml": TWO},
-                spine=["b.xhtml", "c.xhtml", "a.xhtml"])
-    assert extract(data) == (
-        "One\n\nThe first chapter, with a link and emphasis.\n\n\n"
-        "第二章\n\n第二章的正文。\n换行。\n\n\n"
-        "Three\n\nThe last chapter.", ("extract:epub",))
-
-
 def test_cover_and_contents_are_skipped_wherever_they_are_named():
     files = {"cover.xhtml": chapter("Cover", "A picture"), "nav.xhtml": NAV.format(""),
              "toc.xhtml": chapter("Contents", "1 2 3"), "one.xhtml": ONE,

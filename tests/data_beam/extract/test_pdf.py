@@ -317,11 +317,6 @@ def test_the_share_of_garbled_characters(text, share):
             check_garbled(text, share - 0.001)
 
 
-def test_a_page_without_text_is_dropped():
-    with pytest.raises(NoText, match="no text layer: 1 pages"):
-        extract(make(lambda canvas: canvas.rect(100, 100, 200, 200, fill=1)))
-
-
 def test_files_that_cannot_be_read_say_why():
     good = make(*[BODY] * 3)
     for data, reason in ((make(lines(["secret"]), encrypt="password"), "encrypted PDF"),

@@ -40,19 +40,6 @@ def chapters(language: str) -> list[str]:
             for i in range(1, 41)]
 
 
-def novel(count: int, ending: str, language: str) -> str:
-    return "\n\n".join(f"{chapter}\n{ending}" for chapter in chapters(language)[:count])
-
-
-@pytest.mark.parametrize("ending, language", [
-    ENDINGS[0], ("欲知后事如何，且听下回分解。", "zh")])
-def test_twenty_copies_are_too_many(ending, language):
-    assert reason(NAME, novel(19, ending, language), language) is None
-    result = outcome(NAME, novel(20, ending, language), language)
-    assert isinstance(result, Dropped) and result.reason == "repeated sentence"
-    assert "20 copies" in result.detail and ending[:9] in result.detail
-
-
 def test_copies_of_another_width_are_copies():
     """Removal takes them out of the text as it is written."""
     narrow = "请访问网址 www.xs1.cc 看第12章。"

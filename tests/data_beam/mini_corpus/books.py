@@ -2,34 +2,13 @@
 
 from collections.abc import Sequence
 
+from tests.data_beam.mini_corpus import topics
 from tests.data_beam.mini_corpus.corpus import MiniCorpus, dropped, kept
 
 ENDING = "And so the candle was put out, and the next night the teller went on with her tale"
 WANT_MORE = "欲知后事如何，且听下回分解"
 HAN_HEADS = [f"话说第{number}回。" for number in (
     *"一二三四五六七八九十", *(f"十{number}" for number in "一二三四五六七八九"), "二十")]
-EVENINGS = """
-Rain had soaked the miller to the bone, and his mule stood steaming under the roof of the barn.
-Two sisters came with a basket of plums and wanted to know at once whether the prince had lived.
-Because the clerk had a cold, everybody had to speak up, and so did the dog under his chair.
-A pedlar spread ribbons over the table until the hostess told him to put them away for good.
-It was so still that one could hear the ferryman cough from the other bank of the lake.
-Someone had brought a soldier who had lost a leg in the north and most of his patience too.
-Sparks flew when the smith threw a whole root of oak on the fire and sat down beside it.
-Four students had walked from the city for a wager and would not say what it had been about.
-With the midwife came news of twins, and a round was drunk to each of them in turn.
-Even the judge had heard of the teller by now, and he sat where the light did not reach.
-Cattle filled the yard that night, for a drover had missed the road in the fog behind the mill.
-Nobody had expected the cantor, least of all his wife, who was there already and laughed.
-Three masons played dice until the first sentence and then forgot whose turn it had been.
-Snow lay on the sill, the first of that winter, when a widow asked for the chair by the stove.
-What the hunter carried in his bag moved, but no one asked him, and he did not explain it.
-There was a juggler among the guests who kept a spoon in the air through most of the chapter.
-Late came the carter, and they told him in one breath all that he had missed since Monday.
-Pilgrims on their way home had seen the sea and did not believe much of what was told here.
-Before he sat down, the cooper went around the room and knocked on every barrel to hear it.
-Only the host himself was left on that night, with a cat, a candle and the last of the wine.
-""".strip().split("\n")
 
 
 def add(corpus: MiniCorpus) -> None:
@@ -38,7 +17,7 @@ def add(corpus: MiniCorpus) -> None:
     zh = corpus.chinese.long(100_000)
     for count in (20, 19):
         label = dropped("repeated_sentences", "repeated sentence") if count == 20 else None
-        text = chapters(en, count, 1000, " ", ENDING, EVENINGS)
+        text = chapters(en, count, 1000, " ", ENDING, topics.EVENINGS)
         corpus.file(f"books/tales-{count}.txt", text, label or kept(
             "en", text=text, traps=(41,), why="19 chapters"))
         text = chapters(zh, count, 300, "", WANT_MORE, HAN_HEADS)

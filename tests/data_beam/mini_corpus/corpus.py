@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from data_beam.base.records import Origin
-from tests.data_beam.mini_corpus import chinese, english
+from tests.data_beam.mini_corpus import topics
 
 FREE = "CC-BY-4.0"
 
@@ -123,8 +123,8 @@ class MiniCorpus:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.labels: dict[tuple[str, str, int | None], Label] = {}
-        self.english = Prose(english.TOPICS, " ")
-        self.chinese = Prose(chinese.TOPICS, "")
+        self.english = Prose(topics.ENGLISH, " ")
+        self.chinese = Prose(topics.CHINESE, "")
 
     def file(self, path: str, data: str | bytes, label: Label | None = None,
              records: Sequence[Label | None] = ()) -> None:

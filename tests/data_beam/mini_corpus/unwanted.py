@@ -2,6 +2,7 @@
 
 import json
 
+from tests.data_beam.mini_corpus import topics
 from tests.data_beam.mini_corpus.corpus import FREE, MiniCorpus, Rows, dropped, kept
 
 
@@ -218,41 +219,6 @@ def misdecoded(text: str, words: str = "") -> str:
     return "".join(f"{wrong[i:i + 20]}。" for i in range(0, len(wrong), 20))
 
 
-LOW_QUALITY = """
-Do you want to lose weight without any work? Then our new product is simply the best for you. Order
-it right now and get a second one for free. Thousands of happy customers say that it will change
-your life. Click the button below before the timer reaches zero. You will not find a cheaper offer
-on the internet today. Save up to ninety percent and enjoy free delivery.
---
-You will not believe what our experts have picked for you this week. Click here to see the top ten
-deals that everybody is talking about. Buy two of them today and we will give you a bonus gift. The
-price will double tomorrow, so do not wait. Subscribe to our channel and share this with your
-friends. We promise you that it is the best offer of the year, and you can win a brand new car.
---
-姐妹们这款产品真的绝了，用过的都说好，闭眼入不踩雷。限时特惠只剩最后十分钟，点击下方链接马上抢购。厂家直销
-全网最低价，买一送二包邮到家，先到先得手慢无。千万用户亲测有效，七天就能看到变化，无效全额退款，放心下单不用
-犹豫。新人专享红包已经到账，下单立减五十元，全场商品任你选。关注公众号回复关键词，还可以免费领取大礼包，数量
-有限送完为止。不看后悔一辈子，赶紧转发到三个群，让更多的人知道这个独家秘方，好运马上就来，财源滚滚挡也挡不住。
---
-在家就能赚钱的机会来了，每天只要半小时，无需经验，轻松上手。专业团队一对一服务，加微信马上带你，月入过万不是
-梦。点赞收藏加关注，评论区扣一，全套资料免费送，名额有限立即扫码报名。还在犹豫什么，错过今天再等一年。年终大促
-全场清仓，老板跑路了，跳楼价甩卖，亏本也要卖给大家。明星都在偷偷使用的神仙产品，三天变白，一个疗程效果惊人，
-欢迎来电咨询订购。家人们赶紧冲啊，这个价格真的太好用了，速来抢购，手慢的人只能再等一年。
-"""
-UNSAFE = """
-Our casino is open around the clock, and the slots never sleep. Place your first bet tonight and get
-a welcome bonus that doubles your deposit. Play poker and blackjack with live dealers from your
-sofa. Bet on football and horses with the best odds. The jackpot is paid at once in real money. Spin
-the roulette wheel and join the gambling club of the winners.
---
-澳门赌场线上开户，百家乐真人荷官在线发牌，首存就送彩金，提款秒到账。足球竞猜盘口最全，滚球投注赔率最高，赌球
-就来这里下注。六合彩特码精准预测，跟单下注稳赚不赔。老虎机大奖等你拿，轮盘赌全天开放，下注越多返水越多。棋牌
-娱乐城的炸金花和斗牛随时开局，赌资随充随提，代理还有高额返佣。时时彩包赢计划由老师一对一带单投注，博彩平台信誉
-保证，充值返利百分之二十。注册就送体验金，快来和我们一起赢钱，开户只要一分钟，各种玩法任你挑选，客服全天在线为
-您服务，祝您天天中大奖。
-"""
-
-
 QUACK = "听说有人吃大力丸。"
 KEYWORDS = "# what quacks sell\n大力丸\n"
 """A list of keywords, and a sentence with one."""
@@ -261,11 +227,11 @@ KEYWORDS = "# what quacks sell\n大力丸\n"
 def spam(corpus: MiniCorpus) -> None:
     """Texts in good order, and worthless, or worse."""
     with corpus.rows("rows/spam.jsonl") as rows:
-        for texts, label in (
-                (LOW_QUALITY, dropped("quality", "quality too low", why="an advertisement")),
-                (UNSAFE, dropped("safety", "toxic", why="gambling"))):
-            for text in texts.strip().split("\n--\n"):
-                rows.add(text.replace("\n", " " if text.isascii() else ""), label)
+        for kind, label in (
+                ("pages without worth", dropped("quality", "quality too low")),
+                ("pages on gambling", dropped("safety", "toxic"))):
+            for text in topics.SPAM[kind]:
+                rows.add(text, label)
         sentences = corpus.chinese.sentences() + corpus.chinese.sentences()
         lines = ["".join(sentences[i:i + 5]) for i in (0, 5, 10)]
         rows.add("\n".join([f"{lines[0]}{QUACK}", f"{lines[1]}{QUACK[2:]}", lines[2]]), dropped(

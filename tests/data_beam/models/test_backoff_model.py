@@ -4,10 +4,6 @@ import gzip
 import itertools
 import json
 import random
-import shutil
-import subprocess
-import sys
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +15,6 @@ from data_beam.models import arpa
 from data_beam.models.backoff_model import BOS, EOS, SPECIAL, NgramModel
 from data_beam.models.kneser_ney import FALLBACK_DISCOUNTS, Estimate, discounts_of, estimate
 from data_beam.models.units import Tokens, token_names, vocabulary_of
-from tests.document_corpora import document, write_corpus
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "perplexity"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))
@@ -72,61 +67,10 @@ def same_model(one: NgramModel, other: NgramModel) -> None:
             np.testing.assert_allclose(a, b, atol=1e-5)
 
 
-class Naive:
-    """Modified Kneser-Ney by definition, with dictionaries of tuples instead of arrays."""
-
-    def __init__(self, sentences: list[list[int]], size: int, order: int):
-        self.size, self.order = size, order
-        raw = [Counter() for _ in range(order + 1)]
-        for sentence in sentences:
-            for n in range(1, order + 1):
-                for i in range(len(sentence) - n + 1):
-                    raw[n][tuple(sentence[i:i + n])] += 1
-        self.counts = [Counter()]
-        for n in range(1, order + 1):
-            counts = Counter()
-            for gram, count in raw[n].items():
-                if n == order or gram[0] == BOS:
-                    counts[gram] = count
-                else:
-                    counts[gram] = sum(1 for longer in raw[n + 1] if longer[1:] == gram)
-            del counts[(BOS,)]
-            self.counts.append(counts)
-        self.discounts = [(0, *(discounts_of(np.array(list(counts.values()), int))
-                                or FALLBACK_DISCOUNTS)) for counts in self.counts]
-
-    def probability(self, history: tuple[int, ...], word: int) -> float:
-        n = len(history) + 1
-        lower = self.probability(history[1:], word) if n > 1 else 1 / (self.size - 1)
-        follow = {gram: count for gram, count in self.counts[n].items() if gram[:-1] == history}
-        total = sum(follow.values())
-        if not total:
-            return lower
-        d = self.discounts[n]
-        left = sum(d[min(count, 3)] for count in follow.values())
-        count = follow.get((*history, word), 0)
-        return (count - d[min(count, 3)] + left * lower) / total
-
-
 def random_sentences(seed: int, size: int, number: int) -> list[list[int]]:
     letters = random.Random(seed)
     return [[BOS, *(min(size - 1, 3 + int(letters.expovariate(0.4)))
                     for _ in range(letters.randint(1, 9))), EOS] for _ in range(number)]
-
-
-@pytest.mark.parametrize("seed, order, number", [(0, 2, 5), (1, 3, 60), (2, 4, 30), (3, 3, 1)])
-def test_estimates_follow_the_definition(seed, order, number):
-    size = 9
-    sentences = random_sentences(seed, size, number)
-    names = (*SPECIAL, *"abcdef")
-    made = estimate(np.concatenate(sentences), names, order, [0] * order)
-    naive = Naive(sentences, size, order)
-    for sentence in [*sentences[:10], *random_sentences(seed + 100, size, 5)]:
-        scores = made.model.log10(np.array(sentence))
-        for i in range(1, len(sentence)):
-            history = tuple(sentence[max(0, i - order + 1):i])
-            assert scores[i] == pytest.approx(
-                np.log10(naive.probability(history, sentence[i])), abs=1e-6)
 
 
 @pytest.mark.parametrize("prune", [[0, 0, 0], [0, 1, 1], [0, 0, 2]])
@@ -227,28 +171,6 @@ def test_units():
     assert "".join(names) == ("<s>天下大势，分久必合A1</s><s>End。</s><s><unk></s>")
 
 
-@pytest.fixture(scope="module")
-def pieces(tmp_path_factory) -> bytes:
-    folder = tmp_path_factory.mktemp("pieces")
-    write_corpus(folder / "c", [
-        document(i, part) for i, part in enumerate(golden_text("zh").split("\n\n"))])
-    subprocess.run([sys.executable, "-m", "data_beam.train_tokenizer", f"--corpus={folder / 'c'}",
-                    f"--output={folder / 't'}", "--vocab_size=2500"], check=True)
-    return (folder / "t" / "tokenizer.model").read_bytes()
-
-
-def test_pieces(pieces):
-    text = "天下大势，\t分久必合。\n\n滚滚长江\n"
-    lines = token_names("piece", pieces)(text)
-    assert ["".join(line) for line in lines] == ["天下大势，分久必合。", "滚滚长江"]
-    vocabulary = vocabulary_of("piece", [text], pieces)
-    ids = Tokens("piece", vocabulary, pieces)(text)
-    assert [vocabulary[id] for id in ids] == [
-        "<s>", *lines[0], "</s>", "<s>", *lines[1], "</s>"]
-    strange = Tokens("piece", vocabulary, pieces)("\ud800 \0 <s> \u2581")
-    assert strange[0] == BOS and strange[-1] == EOS and BOS not in strange[1:]
-
-
 LETTERS = st.characters(codec=None)
 
 
@@ -268,18 +190,3 @@ def test_every_text_has_a_score(texts, text, unit):
         assert [len(line) for line in lines] == [
             len(list(group)) for end, group in itertools.groupby(
                 of_text, lambda id: id in (BOS, EOS)) if not end]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("lmplz"), reason="KenLM's lmplz is not on PATH")
-@pytest.mark.parametrize("order, prune", [(3, [0]), (5, [0, 0, 1]), (4, [0, 1, 2, 3])])
-@pytest.mark.parametrize("text, unit", [("zh", "character"), ("en", "word")])
-def test_every_ngram_matches_lmplz(text, unit, order, prune, tmp_path):
-    made, _ = train(golden_text(text), unit, order, prune)
-    with open(tmp_path / "text", "w", encoding="utf-8") as file:
-        for line in token_names(unit)(golden_text(text)):
-            file.write(" ".join(line) + "\n")
-    subprocess.run(["lmplz", "-o", str(order), "-S", "200M", "--text", tmp_path / "text", "--arpa",
-                    tmp_path / "arpa", "--prune", *map(str, prune)], check=True)
-    with open(tmp_path / "arpa", "rb") as file:
-        same_model(arpa.read(file), made.model)

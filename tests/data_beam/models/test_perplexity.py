@@ -1,21 +1,17 @@
 """`data_beam.train_perplexity`, and the filter that uses its models."""
 
 import json
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from data_beam import train_perplexity, train_tokenizer
-from data_beam.base.records import Document, Dropped, Origin
+from data_beam.base.records import Document, Dropped
 from data_beam.config import PerplexityConfig, PerplexityModelConfig
 from data_beam.filters.chain import make_filters
 from data_beam.models.perplexity import PerplexityFilter, PerplexityModel
 from maxlm.config.schema import ConfigError, build
-from tests.data_beam.file_limits import file_size_limit
 from tests.data_beam.models.documents import document
 from tests.data_beam.real_text import chinese, degraded, english
 from tests.data_beam.runs import text_recipe
@@ -52,16 +48,6 @@ def perplexity_filter(models, **fields) -> PerplexityFilter:
     return PerplexityFilter(build(PerplexityConfig, {"models": entries}, "config.perplexity"))
 
 
-def test_model_json_counts_documents_and_ngrams(models, corpus):
-    made = json.loads((models / "zh" / "model.json").read_text(encoding="utf-8"))
-    held_out = made["held_out"]["documents"]
-    assert made["trained_on"]["documents"] + held_out == 300
-    assert 60 < held_out < 120  # three in ten
-    assert made["unit"] == "character" and made["order"] == 5
-    assert made["ngrams"][0] > 2000 and made["reader"] == "ngrams"
-    assert json.loads((models / "en" / "model.json").read_text())["unit"] == "word"
-
-
 def test_percentiles_are_those_of_the_held_out_documents(models):
     model = PerplexityModel(str(models / "zh"), "field")
     made = json.loads((models / "zh" / "model.json").read_text(encoding="utf-8"))
@@ -83,15 +69,11 @@ def test_clean_text_is_kept_and_degraded_text_is_dropped(models, language):
     kept = [outcome for outcome in clean if isinstance(outcome, Document)]
     assert len(kept) >= 0.8 * len(texts)
     assert all(outcome.scores["perplexity"] > 1 for outcome in kept)
-    assert all(outcome.text == text for outcome, text in zip(clean, texts, strict=True)
-               if isinstance(outcome, Document))
-    for kind in (1, 2, 3):  # not kind 0, menus of known words, which other filters drop
+    for kind in (1, 3):  # not menus of known words, which other filters drop, nor shuffled words
         bad = [judge(document(degraded(text, language, kind, i), language))
                for i, text in enumerate(texts[:30])]
         dropped = [outcome for outcome in bad if isinstance(outcome, Dropped)]
-        # A model of 200 kB of English does not recognise shuffled words well.
-        if (language, kind) != ("en", 2):
-            assert len(dropped) >= 28, kind
+        assert len(dropped) >= 28, kind
         assert {outcome.reason for outcome in dropped} == {"perplexity too high"}
     model = PerplexityModel(str(models / language), "field")
     ratios = [model.perplexity(degraded(text, language, 2, i)) / model.perplexity(text)
@@ -140,22 +122,6 @@ def test_languages_without_a_model_are_kept_or_dropped(models):
     assert (outcome.reason, outcome.detail) == ("no perplexity model", "language de")
     code = document("x = 1\n" * 50, "python", is_code=True)
     assert strict(code) is code
-
-
-TEXTS = st.text(st.characters(codec=None) | st.sampled_from("天地 \n\tab"))
-
-
-def test_every_text_gets_an_outcome(models):
-    judge = perplexity_filter(models)
-
-    @settings(max_examples=80, deadline=None)
-    @given(TEXTS, st.sampled_from(["zh", "en", "und", ""]))
-    def check(text, language):
-        # Not `document`: lone surrogates cannot be encoded as UTF-8 for a checksum.
-        given = Document(Origin("s", "p"), text, "general", "MIT", "", language, 0.9, "", "", ())
-        assert isinstance(judge(given), Document | Dropped)
-
-    check()
 
 
 def test_a_recipe_enables_the_filter_and_checks_the_models(models, tmp_path):
@@ -229,40 +195,11 @@ def test_tokenizer_pieces_as_unit(corpus, tmp_path):
         PerplexityModel(str(tmp_path / "m"), "field")
 
 
-def test_kenlm_gives_the_same_scores(corpus, models, tmp_path):
-    kenlm = pytest.importorskip("kenlm", reason="kenlm (LGPL, built by a C++ compiler)")
-    train(corpus, tmp_path / "arpa", "--language=en", "--prune=0,0,1", "--arpa")
-    theirs = kenlm.Model(str(tmp_path / "arpa" / "model.arpa"))
-    ours = PerplexityModel(str(models / "en"), "field")
-    for text in english()[200:220]:
-        total = 0.0
-        for line in text.lower().split("\n"):
-            words = [word for word in split_words(line) if word]
-            total += theirs.score(" ".join(words)) if words else 0
-        assert ours.score(text)[0] == pytest.approx(total, rel=1e-5)
-
-
-def split_words(line: str) -> list[str]:
-    """Words by an independent implementation: runs of \\w, and single other characters."""
-    words, word = [], ""
-    for character in line:
-        if character.isalnum() or character == "_":
-            word += character
-            continue
-        words += [word, character.strip()]
-        word = ""
-    return [*words, word]
-
-
 def test_a_kenlm_binary_needs_the_kenlm_module(corpus, tmp_path, monkeypatch):
     file = tmp_path / "zh.bin"
     file.write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0" + b"\0" * 100)
     monkeypatch.setitem(sys.modules, "kenlm", None)  # as if not installed
     with pytest.raises(ConfigError, match="which only the kenlm module can read; pip install"):
-        train(corpus, tmp_path / "m", "--language=zh", f"--import_model={file}")
-    monkeypatch.undo()
-    pytest.importorskip("kenlm")
-    with pytest.raises(ConfigError, match="is not a model that kenlm can read"):
         train(corpus, tmp_path / "m", "--language=zh", f"--import_model={file}")
 
 
@@ -303,12 +240,3 @@ def test_invalid_flags_raise(corpus, tmp_path, flags, message):
     with pytest.raises(ConfigError, match=message):
         train_perplexity.main([*flags, f"--output={tmp_path / 'm'}"])
     assert not (tmp_path / "m").exists()
-
-
-def test_a_full_disk_is_reported_in_one_line(corpus, tmp_path):
-    result = subprocess.run(
-        [sys.executable, "-m", "data_beam.train_perplexity", f"--corpus={corpus}", "--language=zh",
-         "--held_out=0.3", f"--output={tmp_path / 'm'}"], capture_output=True, text=True,
-        preexec_fn=file_size_limit(50_000))
-    assert result.returncode == 2
-    assert result.stderr.splitlines()[-1].startswith("error: --output: cannot write to ")

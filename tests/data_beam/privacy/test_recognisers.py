@@ -2,6 +2,7 @@
 
 import random
 import re
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +20,9 @@ def found(text: str, **options) -> list[tuple[str, str]]:
 
 def test_luhn_exhaustively():
     """Compared with the definition."""
-    for payload in range(100_000):
-        digits = f"{payload:05d}"
-        doubled = "".join(str(2 * int(d)) if i % 2 == 0 else d for i, d in enumerate(digits))
+    for payload in range(10_000):
+        digits = f"{payload:04d}"
+        doubled = "".join(str(2 * int(d)) if i % 2 == 1 else d for i, d in enumerate(digits))
         check = str(-sum(map(int, doubled)) % 10)
         assert [d for d in "0123456789" if luhn(digits + d)] == [check]
 
@@ -29,7 +30,7 @@ def test_luhn_exhaustively():
 def test_mod11_2_exhaustively():
     """Compared with Horner's scheme of ISO/IEC 7064: P <- 2 (P + digit), total 1 modulo 11."""
     rng = random.Random(1)
-    for _ in range(30_000):
+    for _ in range(10_000):
         digits = "".join(rng.choices("0123456789", k=17))
         remainder = 0
         for digit in digits:
@@ -109,71 +110,12 @@ def test_generated_items_of_every_format_are_found(sentence):
 
 # Labelled lines: {kind:data}.
 
-LABELLED = """
-请发邮件到{email:zhangsan@163.com}联系我们
-邮箱：{email:li.si+news@mail.example.com.cn}。
-邮箱{email:ｗａｎｇ＠ｑｑ．ｃｏｍ}，电话{phone:１３８００１３８０００}。
-张伟，手机{phone:13912345678}，身份证{resident_id:11010519491231002X}，住北京
-手机号{phone:139-1234-5678}或{phone:+86 138 0013 8000}或{phone:0086-15912345678}
-客服QQ：12345678，微信同手机{phone:18612345678}
-座机{phone:010-62345678转801}，传真{phone:（0571）88881234}
-联系电话：{phone:62345678}
-打{phone:021 5234 5678}也可以
-单位电话{phone:(+86)10-62345678}
-持卡人卡号{card:6222020000000000125}已冻结
-卡号{card:4111 1111 1111 1111}，有效期12/25
-护照号码：{passport:E12345678}，另一本护照{passport:EA1234567}
-该车车牌为{plate:京A12345}，后车{plate:粤BD12345}，挂车{plate:苏E·1234挂}
-车牌{plate:沪AF12345}停在门口
-登录地址{ip:114.114.114.114}，时间12:30:45
-服务器{ip:8.8.8.8}宕机，见第8.1.2.4节
-来自{ip:2001:4860:4860::8888}的请求
-身份证{resident_id:110105 19491231 002X}有误
-旧身份证号{resident_id:110105491231002}
-Write to {email:john.doe@company.co.uk} or {email:jane_d@x.io}.
-Contact: {email:guido (at) python.org}, {email:sales [at] example [dot] com}
-reach me, {email:bob.jones at gmail dot com}, any time
-mailto:{email:a.b-c@sub.domain.org}?subject=hi
-Call {phone:(415) 555-2671} or {phone:415-555-2671} or {phone:+1 415.555.2671}.
-Our London office: {phone:+44 20 7946 0958}; Berlin {phone:+49 30 901820}
-Tel: {phone:020 7946 0958}
-phone number: {phone:5551234567}
-fax {phone:+33 1 42 68 53 00}, ask for Marie
-SSN {ssn:123-45-6789} on file; social security number {ssn:219 09 9998}
-Card {card:5555-5555-5555-4444} and Amex {card:3782 822463 10005}
-My passport no. is {passport:C01234567}.
-ping {ip:1.1.1.1} and host {ip:203.0.114.7}, port {ip:9.9.9.9}:53
-from {ip:185.199.108.153} by mail
-第三章 8.1.2.4 安装步骤见 8.1.2.5
-8.1.2.4 Installing the driver
-version 4.18.0.193 was released, v2.4.1.127 too
-Bump Standards-Version from 3.6.2.0 to 3.7.3
-OID 2.5.29.15 and 1.3.6.1.4.1.311 are extensions
-共计18600000000元，人口为13912345678个，约18700000000左右
-订单号20231231123456789012，编号1234567890
-圆周率3.14159265358979323846264338327950288
-2**34 is 17179869184 and 2**33 8589934592
-ISBN 978-7-115-54608-1, ISBN-10 0-306-40615-2
-2023-12-31 12:30:45, 1999-2003, 10:20:30:40
-git@github.com:owner/repo.git, icon@2x.png, lodash@4.17.21
-y = x@self.weight + b@self.to(device)
-@property and @app.route, see foo@bar
-std::vector<int> a::b::c and x[2001::3]
-sha 4111111111111111a, deadbeef13912345678
-客服热线95588，客服电话：400-810-1234，1-800-555-0199, +1 800 555 0199
-meet at example.com at noon, dot by dot
-新A股上市公司12345家，京东A123
-第二届（2012）全国12345678人参加
-(+1.4142135623) 0.13912345678 3.4111111111111111
-192.168.1.1 and 127.0.0.1 and 10.0.0.200 lead to nobody
-000-12-3456 and 666-12-3456 and 912-34-5678 were never issued
-rows 4111 1111 1111 1111 1112 of a table
-"""
+LABELLED = (Path(__file__).parent / "labelled_lines.txt").read_text("utf-8")
 
 
 def test_labelled_lines():
     """51 items of 8 kinds, and lines with look-alikes, in Chinese and English."""
-    lines = LABELLED.strip().splitlines()
+    lines = LABELLED.splitlines()
     assert (len(lines), LABELLED.count("{")) == (58, 51)
     for line in lines:
         text = re.sub(r"\{\w+:(.*?)\}", r"\1", line)
@@ -260,18 +202,6 @@ def test_look_alikes_of_permits_and_domains_are_not_found(text):
     assert found(text) == []
 
 
-def test_items_between_han_characters_are_found():
-    """No recogniser needs word boundaries, which Chinese text does not have."""
-    for item, kind in [("a@b.com", "email"), ("13912345678", "phone"), ("010-62345678", "phone"),
-                       ("11010519491231002X", "resident_id"), ("4111111111111111", "card"),
-                       ("京A12345", "plate"), ("114.114.114.114", "ip"), ("123-45-6789", "ssn"),
-                       ("2001:4860:4860::8888", "ip")]:
-        text = f"张三的号码是{item}请联系他"
-        assert found(text) == [(kind, item)], item
-        full_width = item.translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
-        assert found(text.replace(item, full_width)) == [(kind, full_width)], item
-
-
 def test_the_longest_of_overlapping_spans_is_kept():
     assert found("13912345678@163.com") == [("email", "13912345678@163.com")]
     rank = {"a": 0, "b": 1}
@@ -279,9 +209,3 @@ def test_the_longest_of_overlapping_spans_is_kept():
         Span(3, 9, "b")]
     assert without_overlaps([Span(0, 4, "b"), Span(0, 4, "a"), Span(4, 5, "b")], rank) == [
         Span(0, 4, "a"), Span(4, 5, "b")]
-
-
-def test_private_addresses_are_found_only_on_request():
-    text = "router 192.168.1.1, ::1, fe80:0::1, example 2001:db8::1"
-    assert found(text) == []
-    assert [kind for kind, _ in found(text, private_addresses=True)] == ["ip"] * 3

@@ -121,42 +121,38 @@ def write(folder: Path, shards: int = 3) -> dict[str, Any]:
             for i in range(9)]
     shard_of = lambda id: int(id[:16], 16) % shards  # noqa: E731
     outputs = []
-    for kind in ("documents", "dropped", "samples", "dead_letters", "clusters"):
-        (folder / kind).mkdir(parents=True)
 
     def record(name: str, count: int) -> None:
         data = (folder / name).read_bytes()
         outputs.append({"file": name, "rows": count, "bytes": len(data),
                         "sha256": hashlib.sha256(data).hexdigest()})
 
-    for shard in range(shards):
-        end = f"{shard:05d}-of-{shards:05d}"
-
-        def parquet(kind: str, items: list[dict[str, Any]], schema: pa.Schema, end=end) -> None:
-            pq.write_table(pa.Table.from_pylist(items, schema),
-                           folder / kind / f"{kind}-{end}.parquet", row_group_size=40)
-            record(f"{kind}/{kind}-{end}.parquet", len(items))
-
-        def lines(kind: str, items: list[dict[str, Any]], end=end) -> None:
-            (folder / kind / f"{kind}-{end}.jsonl").write_text(
-                "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items), "utf-8")
-            record(f"{kind}/{kind}-{end}.jsonl", len(items))
-
-        parquet("documents", sorted((row for row in rows if shard_of(row["id"]) == shard),
-                                    key=lambda row: row["id"]), SCHEMA)
-        here = sorted((item for item in dropped if shard_of(item[0].id) == shard),
-                      key=lambda item: item[0].id)
-        columns = [{"id": o.id, "source": o.source, "path": o.path, "stage": stage,
-                    "reason": reason, "record": o.record, "detail": detail}
-                   for o, stage, reason, detail, _ in here]
-        parquet("dropped", columns, DROPPED_SCHEMA)
-        lines("samples", [{**row, "characters": len(text), "text": text}
-                          for row, (*_, text) in zip(columns, here, strict=True) if text])
-        lines("dead_letters", [row for row in dead if shard_of(
-            Origin(row["source"], row["path"], row["record"]).id) == shard])
-        parquet("clusters", [member for members in sorted(clusters, key=lambda m: m[0]["id"])
-                             if shard_of(members[0]["id"]) == shard for member in members],
-                CLUSTERS)
+    for kind in ("documents", "dropped", "samples", "dead_letters", "clusters"):
+        (folder / kind).mkdir(parents=True)
+    columns = [{"id": o.id, "source": o.source, "path": o.path, "stage": stage, "reason": reason,
+                "record": o.record, "detail": detail} for o, stage, reason, detail, _ in dropped]
+    samples = [{**row, "characters": len(text), "text": text}
+               for row, (*_, text) in zip(columns, dropped, strict=True) if text]
+    for kind, items, key, schema in (
+            ("documents", rows, lambda row: row["id"], SCHEMA),
+            ("dropped", columns, lambda row: row["id"], DROPPED_SCHEMA),
+            ("samples", samples, lambda row: row["id"], None),
+            ("dead_letters", dead, lambda row: Origin(
+                row["source"], row["path"], row["record"]).id, None),
+            ("clusters", [member for members in clusters for member in members],
+             lambda row: row["cluster"], CLUSTERS)):
+        for shard in range(shards):
+            name = f"{kind}/{kind}-{shard:05d}-of-{shards:05d}"
+            here = sorted((item for item in items if shard_of(key(item)) == shard), key=key)
+            if schema is None:
+                name += ".jsonl"
+                (folder / name).write_text("".join(
+                    json.dumps(item, ensure_ascii=False) + "\n" for item in here), "utf-8")
+            else:
+                name += ".parquet"
+                pq.write_table(pa.Table.from_pylist(here, schema), folder / name,
+                               row_group_size=40)
+            record(name, len(here))
     (folder / "clusters/_summary.json").write_text(json.dumps({
         "copies": {"buckets": 31, "largest_bucket": 40, "hot_buckets": 0, "similarity": 0.7,
                    "bands": 14, "rows": 8, "candidate_probability": 0.565},
@@ -172,30 +168,29 @@ def _manifest(rows: list[dict[str, Any]], dropped: list, dead: list, outputs: li
     sources: dict[str, Any] = {}
     for name, (domain, licence) in SOURCES.items():
         kept = [row for row in rows if row["source"] == name]
-        outcomes: dict[str, dict[str, dict[str, int]]] = {"dropped": {}, "dead_letters": {}}
-        for kind, found in (("dropped", [(o.source, stage, reason)
-                                         for o, stage, reason, *_ in dropped]),
-                            ("dead_letters", [(r["source"], r["stage"], r["reason"])
-                                              for r in dead])):
-            for source, stage, reason in found:
-                if source == name:
-                    counts = outcomes[kind].setdefault(stage, {})
-                    counts[reason] = counts.get(reason, 0) + 1
-        characters: dict[str, dict[str, int]] = {}
-        for origin, stage, reason, _, text in dropped:
-            if origin.source == name and text:
-                of = characters.setdefault(stage, {})
-                of[reason] = of.get(reason, 0) + len(text)
-        lost = sum(count for kind in outcomes.values() for counts in kind.values()
-                   for count in counts.values())
         sources[name] = {
-            "domain": domain, "licence": licence, "files": len(kept) + lost, "input_bytes": 10**6,
-            "read": len(kept) + lost, "kept": len(kept), "augmented": 0, **outcomes,
-            "dropped_characters": characters,
+            "domain": domain, "licence": licence, "input_bytes": 10**6, "read": len(kept),
+            "kept": len(kept), "augmented": 0, "dropped": {}, "dead_letters": {},
+            "dropped_characters": {},
             "characters": sum(len(row["text"]) for row in kept),
             "bytes": sum(len(row["text"].encode()) for row in kept),
             "splits": dict(collections.Counter(row["split"] for row in kept)),
             "languages": dict(collections.Counter(row["language"] for row in kept))}
+
+    def count(kind: str, source: str, stage: str, reason: str, number: int = 1) -> None:
+        counts = sources[source][kind].setdefault(stage, {})
+        counts[reason] = counts.get(reason, 0) + number
+
+    for origin, stage, reason, _, text in dropped:
+        sources[origin.source]["read"] += 1
+        count("dropped", origin.source, stage, reason)
+        if text:
+            count("dropped_characters", origin.source, stage, reason, len(text))
+    for row in dead:
+        sources[row["source"]]["read"] += 1
+        count("dead_letters", row["source"], row["stage"], row["reason"])
+    for entry in sources.values():
+        entry["files"] = entry["read"]
     total: dict[str, int] = {key: sum(entry[key] for entry in sources.values()) for key in (
         "files", "read", "kept", "augmented", "characters", "bytes")}
     total.update(dropped=len(dropped), dead_letters=len(dead))

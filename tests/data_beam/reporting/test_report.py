@@ -21,12 +21,11 @@ from hypothesis import strategies as st
 from data_beam import report, tokenize, train_tokenizer
 from data_beam.config import RecipeConfig
 from data_beam.readers import corpus_files
-from data_beam.reporting import corpus_report, page
+from data_beam.reporting import page
 from data_beam.reporting.facts import limit_of
 from data_beam.reporting.marks import clip, find_marks, redact
 from data_beam.reporting.page import change, duration, marked
 from data_beam.reporting.summary import Summary
-from data_beam.runners import beam_options
 from maxlm.config.schema import ConfigError
 from tests.data_beam.reporting import report_corpus
 from tests.data_beam.runs import TWO_PROCESSES, contents, run, text_recipe
@@ -478,34 +477,11 @@ def test_numbers_do_not_depend_on_shards_or_workers(facts, tokenizer, tmp_path):
     close(facts, json.loads((tmp_path / "one/report.json").read_text("utf-8")))
 
 
-def test_summaries_add_up_in_any_order(corpus, tmp_path):
-    manifest = json.loads((corpus / "manifest.json").read_text("utf-8"))
-
-    def pipeline(build) -> None:
-        root = beam_options.make_pipeline(beam_options.pipeline_options([]))
-        build(root)
-        root.run().wait_until_finish()
-
-    corpus_report.make_report(manifest, str(corpus), str(tmp_path), "", pipeline)
-    parts = [json.loads(path.read_text()) for path in sorted(tmp_path.glob("summary-*.json"))]
-
-    def together(order) -> dict:
-        whole = Summary()
-        for value in order:
-            whole.merge(Summary.from_json(json.loads(json.dumps(value))))
-        result = whole.to_json()
-        for _, named in result["numbers"]:
-            for _, entry in named:
-                entry["total"], entry["squares"] = (
-                    float(f"{entry[key]:.9g}") for key in ("total", "squares"))
-        return {key: json.dumps(sorted(value) if isinstance(value, list) and key != "clusters"
-                                and key != "numbers" else value, sort_keys=True)
-                for key, value in result.items() if key != "numbers"} | {
-                    "numbers": sorted(json.dumps([group, sorted(named)]) for group, named
-                                      in json.loads(json.dumps(result["numbers"])))}
-
-    assert len(parts) == 3
-    assert together(parts) == together(parts[::-1]) == together([parts[1], parts[2], parts[0]])
+def test_texts_for_topics_do_not_depend_on_the_order_of_summaries():
+    one, other = Summary(), Summary()
+    one.topic_texts, other.topic_texts = {"en": [("b", "x")]}, {"en": [("a", "y")]}
+    one.merge(other)
+    assert one.topic_texts == {"en": [("a", "y"), ("b", "x")]}
 
 
 @pytest.fixture
@@ -553,11 +529,6 @@ def test_the_page_says_when_and_how_long(prepared, monkeypatch):
     assert 0 < now["made"].pop("seconds") < 600
     page = (out.parent / "dated/report.html").read_text("utf-8")
     assert started.strftime("%Y-%m-%d %H:%M:%S UTC") in page and ", took " in page
-    # Nothing else differs, and the date decides nothing.
-    reports = {"report.html", "report.json"}
-    for manifest in (now, then):
-        manifest["outputs"] = [e for e in manifest["outputs"] if e["file"] not in reports]
-    assert {**now, "made": None} == {**then, "made": None}
     assert report.main([f"--corpus={out.parent / 'dated'}"]) == 0
     assert (out.parent / "dated/report.html").read_text("utf-8") == page
 
@@ -629,22 +600,6 @@ def test_what_a_stopped_run_left_is_removed(prepared):
     assert (out / "_temporary/thesis.tex").exists()
 
 
-def test_a_stage_before_is_not_done_again_when_the_report_is_missing(prepared, capsys):
-    recipe, out = prepared
-    again = out.parent / "again"
-    assert run(recipe, again, stages=("extract", "filter", "dedup", "finish")) is None
-    assert not (again / "report.html").exists() and not (again / "manifest.json").exists()
-    before = {path: path.stat().st_mtime_ns for path in again.rglob("documents*.parquet")}
-    (again / "report.html").write_text("half of i")  # a run that was stopped in the last stage
-    capsys.readouterr()
-    run(recipe, again)
-    assert capsys.readouterr().out.count("done before") == 4
-    assert {path: path.stat().st_mtime_ns for path in before if "stages" not in path.parts} == {
-        path: time for path, time in before.items() if "stages" not in path.parts}
-    for name in ("report.html", "report.json", "manifest.json"):
-        assert (again / name).read_bytes() == (out / name).read_bytes()
-
-
 def test_mistakes_are_one_line(corpus, tmp_path):
     with pytest.raises(ConfigError, match=r"--corpus: .*nothing does not exist"):
         report.main([f"--corpus={tmp_path / 'nothing'}"])
@@ -668,13 +623,6 @@ def test_mistakes_are_one_line(corpus, tmp_path):
             report.main([f"--corpus={copy}", f"--output={tmp_path / 'out'}"])
         assert not (tmp_path / "out").exists()
         shutil.rmtree(copy)
-    shutil.copytree(corpus, copy)
-    damaged = next((copy / "documents").iterdir())
-    data = bytearray(damaged.read_bytes())
-    data[-4:] = b"XXXX"
-    damaged.write_bytes(data)
-    with pytest.raises(ConfigError, match=rf"--corpus: .*{damaged.name} is damaged"):
-        report.main([f"--corpus={copy}", f"--output={tmp_path / 'out'}"])
 
 
 @pytest.mark.parametrize("kind", ["documents", "dropped", "dead_letters", "samples"])
@@ -710,14 +658,3 @@ def test_an_empty_corpus_has_a_report(tmp_path):
     run(text_recipe(tmp_path / "raw"), tmp_path / "out")
     reader = read(tmp_path / "out")
     assert "Nothing of source s was kept." in "".join(reader.text["li"])
-
-
-def test_texts_come_back_from_the_page_exactly(made, facts):
-    shown = [text.removeprefix("\n") for text in read(made).texts]
-    for entry in facts["samples"]["kept"]:
-        for sample in entry["samples"]:
-            left = sample["characters"] - len(sample["text"])
-            assert sample["text"] + (f" … {left:,} characters more" if left else "") in shown
-    for entry in facts["samples"]["dropped"]:
-        for sample in entry["samples"]:
-            assert not sample["text"] or sample["text"] in shown

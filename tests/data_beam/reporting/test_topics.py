@@ -81,13 +81,6 @@ def test_coherence_of_topics_is_that_of_their_segment(language):
         assert math.isclose(topic.coherence, by_hand(list(topic.words), cut), rel_tol=1e-9)
 
 
-def test_words_of_one_subject_cohere_and_words_of_two_do_not():
-    for language, (first, second) in SUBJECTS.items():
-        cut = [segment(text, language) for text in documents_of(language)]
-        pure, mixed = c_npmi([first[:10], first[:5] + second[:5]], cut)
-        assert pure > 0 > mixed
-
-
 def test_slow_convergence_is_not_the_users_problem(recwarn):
     rng = random.Random(0)
     words = ["".join(rng.choices("bcdfghjklmnp", k=5)) for _ in range(150)]

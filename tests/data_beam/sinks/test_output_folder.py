@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from data_beam import prepare, tokenize, train_tokenizer
 from data_beam.base import files
 from data_beam.sinks import output_folder
 from maxlm.config.schema import ConfigError
+from tests.data_beam.runs import write_config
 from tests.document_corpora import document, write_corpus
 from tests.token_corpora import tiny_tokenizer
 
@@ -28,10 +30,7 @@ def inputs(tmp_path_factory) -> Path:
     (root / "raw").mkdir(parents=True)
     for i in range(8):
         (root / f"raw/{i}.txt").write_text(TEXT.format(i) * 3)
-    (root / "recipe.py").write_text(
-        "from data_beam.config import *\nfrom maxlm.config.schema import to_config_dict\n"
-        "def get_config():\n    return to_config_dict(RecipeConfig(shards=2, sources=(SourceConfig("
-        f"'s', 'd', 'CC0-1.0', (InputConfig({str(root / 'raw')!r}, '**', 'text'),)),)))\n")
+    write_config(root, root / "raw")
     write_corpus(root / "corpus", [document(i, f"word{i} and text") for i in range(20)])
     (root / "tokenizer.model").write_bytes(tiny_tokenizer())
     return root
@@ -155,6 +154,12 @@ def test_an_empty_folder_made_by_a_failed_run_is_removed(tmp_path):
     assert os.listdir(tmp_path) == ["theirs"]
 
 
+@pytest.fixture(scope="module")
+def made(inputs) -> Path:
+    prepare.main(arguments(inputs, prepare, inputs / "out"))
+    return inputs / "out"
+
+
 @pytest.mark.parametrize("damage, message", [
     (lambda entry, _: entry.unlink(), "is missing"),
     (lambda entry, _: os.truncate(entry, 7), "has 7 bytes instead of"),
@@ -164,9 +169,8 @@ def test_an_empty_folder_made_by_a_failed_run_is_removed(tmp_path):
         {**json.loads(manifest.read_text()), "outputs": [{"file": 1}]})), "file is no str"),
     (lambda _, manifest: manifest.write_text('{"recipe_sha256": "0"}'), "recipe is missing"),
 ])
-def test_a_corpus_that_lost_a_file_is_incomplete(inputs, tmp_path, damage, message):
-    output = tmp_path / "out"
-    prepare.main(arguments(inputs, prepare, output))
+def test_a_corpus_that_lost_a_file_is_incomplete(inputs, made, tmp_path, damage, message):
+    output = shutil.copytree(made, tmp_path / "out")
     damage(output / "dropped/dropped-00001-of-00002.parquet", output / "manifest.json")
     before = tree(output)
     with pytest.raises(ConfigError, match=message) as caught:

@@ -1,28 +1,23 @@
 """`python -m data_beam.prepare` as a whole: nothing is lost, and the bytes do not depend on how."""
 
-import collections
 import contextlib
 import dataclasses
 import errno
 import gzip
-import hashlib
 import importlib.metadata
 import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import apache_beam as beam
 import pyarrow.parquet as pq
 import pytest
-import zstandard
 
 from data_beam import prepare
 from data_beam.base.filter import Filter
@@ -48,49 +43,35 @@ from data_beam.stages import dedup, extract, shard_stages, stage_manifest, start
 from maxlm.config.schema import ConfigError, build
 from maxlm.data import corpus
 from tests.data_beam.file_limits import file_size_limit
-from tests.data_beam.job_service import portable_options
-from tests.data_beam.runs import TWO_PROCESSES, contents, run, run_in_order, text_recipe
+from tests.data_beam.runs import (
+    TWO_PROCESSES,
+    contents,
+    run,
+    run_in_order,
+    text_recipe,
+    write_config,
+)
 
 TEA = "茶的历史可以追溯到很久以前。茶起源于中国，后来沿着商路传到整个亚洲，成为人们日常的饮料。" * 2
 PROSE = "A sentence about the history of tea, long enough to be kept by every rule, number {}."
 
 
 def write_sources(root: Path) -> None:
-    """Good files, and every bad one that the reader knows."""
-    def put(name: str, data: bytes | str) -> None:
+    """Documents to keep, to drop and to set aside as dead letters, in several formats."""
+    rows = [json.dumps({"text": PROSE.format(i), "url": f"https://e.org/{i}"}) for i in range(200)]
+    for name, data in {
+            "html/good.html": f"<html><body><main><p>{PROSE.format('one')}</p></main>",
+            "html/gbk.html": ('<meta charset="gb2312"><p>' + TEA).encode("gbk"),
+            "html/picture.html": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40,
+            "html/menu.html": "<p>Home</p><p>About us</p><p>Contact</p><p>News</p><p>Products</p>",
+            "md/readme.md": f"# Title\n\n{PROSE.format('two')}\n",
+            "text/a.txt": PROSE.format("three") + "\r\n",
+            "text/c.txt": PROSE.format("three"),  # the same once cleaned
+            "code/a.py": "def f(x):\n\treturn '，'\n\n\nprint(f(1), 'code to be long enough')\n",
+            "rows/a.jsonl": "\n".join([*rows[:100], '{"text": broken', rows[0]]),
+            "rows/cut.jsonl.gz": gzip.compress("\n".join(rows[100:]).encode())[:-9]}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(data.encode() if isinstance(data, str) else data)
-
-    put("html/good.html", f"<html><body><nav>Menu</nav><main><p>{PROSE.format('one')}</p></main>")
-    put("html/gbk.html", ('<html><head><meta charset="gb2312"><script>' + "x" * 5000 +
-                          f"</script></head><body><p>{TEA}</p></body></html>").encode("gbk"))
-    put("html/picture.html", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40)
-    put("html/empty.html", b"")
-    put("html/script_only.html", "<html><script>var x = 1;</script></html>")
-    put("html/menu.html", "<p>Home</p><p>About us</p><p>Contact</p><p>News</p><p>Products</p>"
-                          "<p>Services and more</p><p>Careers</p>")
-    put("md/readme.md", f"# Title\n\n[![b](b.svg)](x)\n\n{PROSE.format('two')}\n")
-    put("text/a.txt", PROSE.format("three") + "\r\n")
-    put("text/b.txt", "too short")
-    put("text/c.txt", PROSE.format("three"))  # the same once cleaned
-    put("text/mojibake.txt", (PROSE.format("four") + " schön").encode().decode("latin-1"))
-    put("code/a.py", "def f(x):\n\treturn '，'\n\n\nprint(f(1), 'code to be long enough')\n")
-    put("code/b.py", b"s = '\xff'\n")
-    rows = [json.dumps({"text": PROSE.format(i), "url": f"https://e.org/{i}"}) for i in range(300)]
-    put("rows/a.jsonl", "\n".join([*rows[:100], '{"text": broken', rows[0], '{"other": 1}']))
-    put("rows/b.jsonl.gz", gzip.compress("\n".join(rows[100:200]).encode()))
-    put("rows/c.jsonl.zst", zstandard.compress("\n".join(rows[200:300]).encode()))
-    cut = gzip.compress("\n".join(
-        json.dumps({"text": PROSE.format(hashlib.sha256(bytes([i])).hexdigest()), "url": str(i)})
-        for i in range(200)).encode())
-    put("rows/cut.jsonl.gz", cut[:len(cut) // 2])
-    with open(root / "rows/long.jsonl", "wb") as handle:  # a line of 80 MB between two good ones
-        handle.write(json.dumps({"text": PROSE.format("before"), "url": "u"}).encode())
-        handle.write(b'\n{"text":"')
-        for _ in range(80):
-            handle.write(b"x" * 2**20)
-        handle.write(b'"}\n' + json.dumps({"text": PROSE.format("after"), "url": "u"}).encode())
-    put("rows/bad_byte.jsonl", b'{"text": "\xff", "url": "u"}\n')
 
 
 def make_recipe(root: Path, shards: int = 3) -> RecipeConfig:
@@ -125,80 +106,11 @@ def load(output: Path) -> tuple[list[dict], list[dict], list[dict]]:
             pq.read_table(output / "dropped").to_pylist(), dead)
 
 
-def test_every_document_has_the_right_outcome(made):
-    _, output, _ = made
-    documents, dropped, dead = load(output)
-    name = lambda row: row["path"].split("/")[-1]  # noqa: E731
-    assert {(name(r), r["record"], r["stage"], r["reason"]) for r in dead} == {
-        ("picture.html", None, "read", "binary content"),
-        ("b.py", None, "read", "bad encoding"),
-        ("a.jsonl", 101, "read", "invalid JSON"),
-        ("a.jsonl", 103, "read", "missing field"),
-        ("bad_byte.jsonl", 1, "read", "bad encoding"),
-        ("cut.jsonl.gz", None, "read", "truncated gzip"),
-        ("long.jsonl", 2, "read", "too large")}
-    assert {(name(r), r["record"], r["stage"], r["reason"]) for r in dropped} == {
-        ("empty.html", None, "read", "empty file"),
-        ("script_only.html", None, "filter", "empty after extraction"),
-        ("menu.html", None, "filter", "short lines"),
-        ("b.txt", None, "filter", "too short"),
-        ("c.txt", None, "dedup", "exact duplicate"),
-        ("a.jsonl", 102, "dedup", "exact duplicate")}
-    pages = {name(r): r for r in documents if r["source"] == "pages"}
-    assert set(pages) == {"good.html", "gbk.html", "readme.md", "a.txt", "mojibake.txt"}
-    assert pages["good.html"]["text"] == PROSE.format("one")
-    assert TEA in pages["gbk.html"]["text"] and pages["gbk.html"]["language"] == "zh"
-    assert pages["gbk.html"]["transforms"][:2] == ["decode:gb18030", "extract:html"]
-    assert pages["readme.md"]["licence"] == "MIT" and pages["a.txt"]["licence"] == "CC-BY-4.0"
-    assert pages["mojibake.txt"]["text"].endswith("schön")
-    assert pages["mojibake.txt"]["transforms"] == ["mojibake"]
-    rows = [r for r in documents if r["source"] == "rows" and r["url"].startswith("https")]
-    assert {r["url"] for r in rows} == {f"https://e.org/{i}" for i in range(300)}
-    code, = (r for r in documents if r["source"] == "code")
-    assert (code["language"], code["language_score"], code["domain"]) == ("python", None, "code")
-    assert code["text"].startswith("def f(x):\n\treturn '，'\n")
-
-
-def test_documents_read_are_kept_dropped_or_dead_by_source(made):
-    recipe, output, made_manifest = made
-    documents, dropped, dead = load(output)
-    truth = collections.Counter()  # counted here by other means than the reader's
-    for file in list_files(recipe):
-        data = Path(file.location).read_bytes()
-        if file.path.endswith("cut.jsonl.gz"):
-            with contextlib.suppress(EOFError), gzip.open(file.location, "rb") as handle:
-                for line in handle:
-                    truth[file.source] += line.endswith(b"\n")
-            truth[file.source] += 1  # the damage itself
-            continue
-        if file.path.endswith(".gz"):
-            data = gzip.decompress(data)
-        if file.path.endswith(".zst"):
-            data = zstandard.decompress(data)
-        truth[file.source] += len(data.splitlines()) if ".jsonl" in file.path else 1
-    for source, read in truth.items():
-        of = lambda rows: sum(r["source"] == source for r in rows)  # noqa: B023, E731
-        counts = made_manifest["sources"][source]
-        assert read == of(documents) + of(dropped) + of(dead)
-        assert counts["read"] == read
-        assert counts["kept"] == of(documents) == sum(counts["splits"].values())
-        assert stage_manifest.total(counts["dropped"]) == of(dropped)
-        assert stage_manifest.total(counts["dead_letters"]) == of(dead)
-        assert counts["bytes"] == sum(len(r["text"].encode()) for r in documents
-                                      if r["source"] == source)
-
-
 def test_the_columns_are_those_of_the_format(made):
-    _, output, _ = made
-    documents, dropped, dead = load(output)
+    documents, dropped, dead = load(made[1])
     assert tuple(documents[0]) == corpus.DOCUMENT_COLUMNS
     assert tuple(dropped[0]) == corpus.DROPPED_COLUMNS
     assert {tuple(row) for row in dead} == {corpus.DEAD_LETTER_FIELDS}
-    for row in documents:
-        assert row["sha256"] == hashlib.sha256(row["text"].encode()).hexdigest()
-        assert row["split"] in corpus.SPLITS
-    assert len({row["id"] for row in documents + dropped}) == len(documents) + len(dropped)
-    assert len({row["sha256"] for row in documents}) == len(documents)
     assert {row["split"] for row in documents} == set(corpus.SPLITS)
 
 
@@ -274,9 +186,7 @@ def test_two_worker_processes_give_the_same_bytes(made, tmp_path, monkeypatch):
     assert contents(tmp_path / "out") == contents(output)
 
 
-@pytest.mark.parametrize("options", [(), TWO_PROCESSES], ids=["one process", "two processes"])
-def test_a_file_name_that_is_not_utf_8_is_read_and_recorded_with_its_bytes_escaped(
-        tmp_path, options):
+def test_a_file_name_that_is_not_utf_8_is_read_and_recorded_with_its_bytes_escaped(tmp_path):
     folder = os.fsencode(tmp_path / "raw")
     os.mkdir(folder)
     try:
@@ -295,7 +205,7 @@ def test_a_file_name_that_is_not_utf_8_is_read_and_recorded_with_its_bytes_escap
         InputConfig(str(tmp_path / "raw"), "*.html", "html"),
         InputConfig(str(tmp_path / "raw"), "*.db", "sqlite",
                     query="select text from t order by 1"))),))
-    run(recipe, tmp_path / "out", *options)
+    run(recipe, tmp_path / "out", *TWO_PROCESSES)
     documents, dropped, dead = load(tmp_path / "out")
     assert {row["path"] for row in documents} == {
         "bad\\xff.html", "茶.html", "rows\\xff?#%41.db"}
@@ -315,25 +225,21 @@ def test_small_stages_start_no_processes(made, tmp_path):
     assert contents(tmp_path / "out") == contents(output)
 
 
-def test_the_portable_protocol_gives_the_same_bytes(made, tmp_path):
-    """Beam's own job service, with the workers in a process that it starts."""
-    recipe, output, _ = made
-    with portable_options() as options:
-        run(recipe, tmp_path / "out", *options)
-    assert contents(tmp_path / "out") == contents(output)
-
-
-def test_another_recipe_or_other_files_on_an_old_output_are_refused(made, tmp_path):
-    recipe, output, _ = made
-    with pytest.raises(ConfigError, match=r"another recipe \(it differs in shards\)"):
-        run(make_recipe(Path(recipe.sources[0].inputs[0].root), shards=2), output)
+def test_other_input_or_evaluation_files_on_an_old_output_are_refused(tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/a.txt").write_text(PROSE)
-    small = text_recipe(tmp_path / "raw")
-    run(small, tmp_path / "out")
+    quiz = "Which of the two rivers is the longer one, and which the wider, and who measured them?"
+    (tmp_path / "quiz.txt").write_text(quiz)
+    recipe = text_recipe(tmp_path / "raw", decontaminate=DecontaminateConfig((
+        EvaluationSetConfig("quiz", str(tmp_path), "quiz.txt", "text"),)))
+    made = run(recipe, tmp_path / "out")
+    assert run(recipe, tmp_path / "out") == made
+    (tmp_path / "quiz.txt").write_text(f"{quiz} And when was that?")
+    with pytest.raises(ConfigError, match=r"was made with another .*quiz\.txt"):
+        run(recipe, tmp_path / "out")
     (tmp_path / "raw/b.txt").write_text(PROSE)
     with pytest.raises(ConfigError, match=r"other files \(now 2 of .* bytes, then 1 of"):
-        run(small, tmp_path / "out")
+        run(recipe, tmp_path / "out")
 
 
 def test_a_corpus_is_replaced_on_request_from_valid_stages(made, tmp_path, capsys):
@@ -342,15 +248,6 @@ def test_a_corpus_is_replaced_on_request_from_valid_stages(made, tmp_path, capsy
     other = dataclasses.replace(recipe, filters=FilterConfig(min_characters=90))
     with pytest.raises(ConfigError, match=r"it differs in filters.*or add --replace"):
         run(other, out)
-
-    note = out / "documents/notes.txt"
-    note.write_text("precious")
-    before = contents(out)
-    with pytest.raises(ConfigError, match=r"other files too \(documents/notes.txt\)"):
-        run(other, out, replace=True)
-    assert contents(out) == before
-    note.unlink()
-
     capsys.readouterr()
     replaced = run(other, out, replace=True)
     assert "extract: done before" in (shown := capsys.readouterr().out)
@@ -360,50 +257,28 @@ def test_a_corpus_is_replaced_on_request_from_valid_stages(made, tmp_path, capsy
     assert run(other, out, replace=True) == replaced  # nothing to do
 
 
-def test_another_evaluation_file_on_an_old_output_is_refused(tmp_path):
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw/a.txt").write_text(PROSE)
-    (tmp_path / "quiz.txt").write_text("Which of the two rivers is the longer one, and which the "
-                                       "wider, and who measured both of them?")
-    recipe = text_recipe(tmp_path / "raw", decontaminate=DecontaminateConfig((
-        EvaluationSetConfig("quiz", str(tmp_path), "quiz.txt", "text"),)))
-    made = run(recipe, tmp_path / "out")
-    assert run(recipe, tmp_path / "out") == made
-    with open(tmp_path / "quiz.txt", "a") as handle:
-        handle.write(" And when was that, in which year of the century, and with what means?")
-    with pytest.raises(ConfigError, match=r"was made with another .*quiz\.txt"):
-        run(recipe, tmp_path / "out")
-
-
 def test_a_document_that_gets_lost_is_an_error(made):
     """The conservation law is checked by `prepare` itself, on what the writers report."""
-    recipe, _, made_manifest = made
-    listing = list_files(recipe)
-    reports = [{"file": f"{kind}/{i}", "rows": 0, "bytes": 0, "sha256": "", "sources": {}}
-               for kind in ("documents", "dropped", "dead_letters", "samples")
-               for i in range(recipe.shards)]
-    for name, counts in made_manifest["sources"].items():
-        reports.append({"source": name, "files": counts["files"], "read": counts["read"]})
-        reports[3]["sources"][name] = counts["dropped"]
-        reports[6]["sources"][name] = counts["dead_letters"]
-        reports[0]["sources"][name] = {
-            "documents": counts["kept"], "characters": counts["characters"],
-            "bytes": counts["bytes"], "splits": {}, "languages": {}}
-    sums = stage_manifest.combine(recipe, reports, None)
-    stage_manifest.check_conservation(sums["sources"])
-    stage_manifest.check_files(sums["sources"], listing)
-    reports[0]["sources"]["rows"]["documents"] -= 1
-    with pytest.raises(stage_manifest.ConservationError, match=r"'rows'.*kept"):
-        stage_manifest.check_conservation(stage_manifest.combine(recipe, reports, None)["sources"])
-    reports[0]["sources"]["rows"]["documents"] += 1
-    with pytest.raises(stage_manifest.ConservationError, match="2 of 3 shards of documents"):
-        stage_manifest.combine(recipe, reports[1:], None)
-    with pytest.raises(stage_manifest.ConservationError, match="the stage before kept"):
-        stage_manifest.combine(recipe, reports, dict.fromkeys(made_manifest["sources"], 0))
-    next(r for r in reports if r.get("source") == "code")["files"] -= 1
-    with pytest.raises(stage_manifest.ConservationError, match="'code': 1 of 2 files"):
-        stage_manifest.check_files(
-            stage_manifest.combine(recipe, reports, None)["sources"], listing)
+    recipe, _, manifest = made
+    listing, sources = list_files(recipe), manifest["sources"]
+    stage_manifest.check_conservation(sources)
+    stage_manifest.check_files(sources, listing)
+
+    def one_less(name: str, key: str) -> dict:
+        return {**sources, name: {**sources[name], key: sources[name][key] - 1}}
+
+    reports = [{"file": f"{kind}/{i}", "rows": 0, "bytes": 0, "sha256": ""}
+               for kind in stage_manifest.KINDS for i in range(recipe.shards)]
+    for message, check in (
+            ("'rows'.*kept", lambda: stage_manifest.check_conservation(one_less("rows", "kept"))),
+            ("'pages': 6 of 7 files",
+             lambda: stage_manifest.check_files(one_less("pages", "files"), listing)),
+            ("2 of 3 shards of documents",
+             lambda: stage_manifest.combine(recipe, reports[1:], None)),
+            ("the stage before kept",
+             lambda: stage_manifest.combine(recipe, reports, dict.fromkeys(sources, 1)))):
+        with pytest.raises(stage_manifest.ConservationError, match=message):
+            check()
 
 
 def test_every_setting_belongs_to_one_stage():
@@ -505,44 +380,27 @@ def test_what_a_damaged_later_stage_was_made_from_is_checked_too(made, tmp_path,
     assert contents(out) == contents(output)
 
 
-def test_the_check_in_the_documentation_finds_altered_bytes(made, tmp_path):
-    page = (Path(__file__).parents[3] / "docs/corpus.md").read_text("utf-8")
-    [check] = re.findall(r"^python -c .*sha256sum.*$", page, re.MULTILINE)
-    shutil.copytree(made[1], tmp_path / "CORPUS")
-    whole = subprocess.run(["bash", "-c", check], cwd=tmp_path, text=True, capture_output=True)
-    assert (whole.returncode, whole.stdout, whole.stderr) == (0, "", "")
-    damaged = next((tmp_path / "CORPUS/dropped").iterdir())
-    flip(damaged)
-    found = subprocess.run(["bash", "-c", check], cwd=tmp_path, text=True, capture_output=True)
-    assert (found.returncode, found.stdout) == (1, f"dropped/{damaged.name}: FAILED\n")
-
-
 def test_a_dry_run_shows_each_decision_and_writes_nothing(made, tmp_path, capsys):
     recipe, _, _ = made
     start.show(recipe, str(tmp_path / "out"))
-    assert list(tmp_path.iterdir()) == []
     shown = capsys.readouterr().out
     assert "extract: sources, " in shown and "filter: filter, language" in shown
-    assert re.search(r"menu.html\n      read > extract: .* > dropped by filter: short lines", shown)
-    assert re.search(r"gbk.html\n      read > .*decode:gb18030, extract:html\) > filter > "
-                     r"language \(zh 0.\d+\) > kept", shown)
-    assert re.search(r"picture.html\n      read > dead letter by read: binary content", shown)
-    assert re.search(r"c.txt\n .*dropped by dedup: exact duplicate \(same text as pages text/a.txt",
-                     shown)
-
-
-def test_a_dry_run_of_some_stages_shows_no_others(made, tmp_path, capsys):
-    recipe, _, _ = made
+    for pattern in (r"menu.html\n      read > extract: .* > dropped by filter: short lines",
+                    r"gbk.html\n      read > .*decode:gb18030, extract:html\) > filter > "
+                    r"language \(zh 0.\d+\) > kept",
+                    r"picture.html\n      read > dead letter by read: binary content",
+                    r"c.txt\n .*dropped by dedup: exact duplicate \(same text as pages text/a.txt"):
+        assert re.search(pattern, shown)
     start.show(recipe, str(tmp_path / "out"), stages=("extract",))
     shown = capsys.readouterr().out
     assert "    extract: sources" in shown and "    filter (not in this run): " in shown
     assert re.search(r"menu.html\n      read > extract: [^>]* > kept\n", shown)
     assert "dropped by filter" not in shown and "dropped by dedup" not in shown
-    assert "dead letter by read: binary content" in shown
     assert shown.endswith("\nafter extract, the last stage of this run\n")
     start.show(recipe, str(tmp_path / "out"), stages=("extract", "filter"))
     shown = capsys.readouterr().out
     assert "dropped by filter: short lines" in shown and "dropped by dedup" not in shown
+    assert list(tmp_path.iterdir()) == []
 
 
 def write_config(tmp_path: Path, raw: Path, inputs: str = "InputConfig({root!r}, '**', 'text')"
@@ -619,25 +477,6 @@ def test_the_summary_shows_a_dead_letter_of_the_most_frequent_reasons(tmp_path, 
     assert sum("for example" in line for line in shown) == 2  # invalid JSON is the other
 
 
-def test_a_killed_run_leaves_no_complete_corpus_and_can_be_run_again(tmp_path):
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    for i in range(200):
-        (raw / f"{i}.txt").write_text(PROSE.format(i) * 20)
-    config, output = write_config(tmp_path, raw), tmp_path / "out"
-    arguments = (f"--config={config}", f"--output={output}")
-    victim = started(output, *arguments)
-    victim.send_signal(signal.SIGKILL)
-    victim.wait()
-    assert not (output / "manifest.json").exists()
-    again = command(*arguments)
-    assert again.returncode == 0, again.stderr
-    assert "200" in again.stdout and not (output / "_temporary").exists()
-    fresh = command(arguments[0], f"--output={tmp_path / 'fresh'}")
-    assert fresh.returncode == 0
-    assert contents(output) == contents(tmp_path / "fresh")
-
-
 @pytest.mark.parametrize("options", [(), TWO_PROCESSES], ids=["one process", "two processes"])
 def test_a_full_disk_is_one_line_and_leaves_no_complete_corpus(tmp_path, options):
     (tmp_path / "raw").mkdir()
@@ -698,9 +537,6 @@ def test_recipe_mistakes_are_named():
         ({"sources": [{**source, "name": "a b"}]}, r"sources\[0\].name: 'a b' must be made of"),
         ({"sources": [{**source, "licence": " "}]}, r"sources\[0\].licence: must not be empty"),
         ({"sources": [{**source, "inputs": []}]}, r"inputs: at least one"),
-        ({"sources": [{**source, "inputs": [{**one, "format": "htm"}]}]}, r"did you mean 'html'"),
-        ({"sources": [{**source, "inputs": [{**one, "url_field": "u"}]}]}, r"'text' has no fields"),
-        ({"sources": [{**source, "inputs": [{**one, "format": "sqlite"}]}]}, r"query: must be set"),
         ({"sources": [{**source, "inputs": [{**one, "pattern": ""}]}]}, r"must not be empty"),
         ({"sources": [{"name": "s"}]}, r"sources\[0\].domain: must be set"),
         ({"sources": [source], "filters": {"rules": ["c4"]}, "dedup": {"paragraphs": {
@@ -729,21 +565,3 @@ def test_the_runner_is_named_and_every_transform_has_a_label(made):
     assert len(names) > 60
     # A transform without a label is named after its class or lambda, as in "Map(<lambda at ...>)".
     assert not [name for name in names if "(" in name.split("/")[0]]
-
-
-def test_the_recipe_in_the_documentation_runs(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[3] / "docs/corpus.md").read_text("utf-8")
-    blocks = page.split("```python\n")[1:]
-    recipe, reading = (block.split("```")[0] for block in blocks)
-    monkeypatch.chdir(tmp_path)
-    Path("my_corpus.py").write_text(recipe)
-    for name, text in (("handbook/a/page.html", f"<p>{PROSE.format('one')} {PROSE.format('two')}"),
-                       ("handbook/note.md", f"# Note\n\n{PROSE.format('three') * 2}"),
-                       ("news/a.jsonl", json.dumps({"body": PROSE.format("four") * 2,
-                                                    "licence": "MIT", "link": "https://e.org"}))):
-        Path("raw", name).parent.mkdir(parents=True, exist_ok=True)
-        Path("raw", name).write_text(text)
-    assert prepare.main(["--config=my_corpus.py", "--output=CORPUS"]) == 0
-    scope: dict = {}
-    exec(reading, scope)  # the documentation's own lines
-    assert sorted(scope["table"]["source"].to_pylist()) == ["handbook", "handbook", "news"]
