@@ -26,13 +26,14 @@ def text_recipe(root: Path, pattern: str = "*", shards: int = 1, **sections: Any
         InputConfig(str(root), pattern, "text"),)),), **sections)
 
 
-def write_config(folder: Path, raw: Path) -> Path:
-    """A file for `--config`: a recipe of the text files below `raw`."""
+def write_config(folder: Path, raw: Path, inputs: str = "InputConfig({root!r}, '**', 'text')"
+                 ) -> Path:
+    """A file for `--config`: a recipe of the text files below `raw`, or of these inputs."""
     config = folder / "recipe.py"
     config.write_text(
         "from data_beam.config import *\nfrom maxlm.config.schema import to_config_dict\n"
         "def get_config():\n    return to_config_dict(RecipeConfig(shards=2, sources=(SourceConfig("
-        f"'s', 'd', 'CC0-1.0', (InputConfig({str(raw)!r}, '**', 'text'),)),)))\n")
+        f"'s', 'd', 'CC0-1.0', ({inputs.format(root=str(raw))},)),)))\n")
     return config
 
 

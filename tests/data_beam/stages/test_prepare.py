@@ -13,6 +13,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import apache_beam as beam
@@ -401,16 +402,6 @@ def test_a_dry_run_shows_each_decision_and_writes_nothing(made, tmp_path, capsys
     shown = capsys.readouterr().out
     assert "dropped by filter: short lines" in shown and "dropped by dedup" not in shown
     assert list(tmp_path.iterdir()) == []
-
-
-def write_config(tmp_path: Path, raw: Path, inputs: str = "InputConfig({root!r}, '**', 'text')"
-                 ) -> Path:
-    config = tmp_path / "recipe.py"
-    config.write_text(
-        "from data_beam.config import *\nfrom maxlm.config.schema import to_config_dict\n"
-        "def get_config():\n    return to_config_dict(RecipeConfig(shards=2, sources=(SourceConfig("
-        f"'s', 'd', 'CC0-1.0', ({inputs.format(root=str(raw))},)),)))\n")
-    return config
 
 
 def command(*arguments: str, **options) -> subprocess.CompletedProcess:
