@@ -10,7 +10,7 @@ overridden, for example --config.data.tokens=OTHER (made with the same tokenizer
 import json
 from collections.abc import Sequence
 
-from maxlm.config import ConfigError, Parser, run_command, split_overrides
+from maxlm.config import Config, ConfigError, Parser, natures, run_command, split_overrides
 from maxlm.evals.held_out import HeldOut, evaluation_plan
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.telemetry.console import log
@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigError(f"{error}; if the tokens were moved, give "
                           "--config.data.tokens=PATH") from None
     changed = evaluation_differences(run.plan.get("evaluation"), plan.describe())
-    if changed and not any(name.startswith(("data.", "evals.")) for name, _ in overrides):
+    if changed and not any("data" in natures(Config)[name] for name, _ in overrides):
         log(f"note: not the evaluation set of the run's metrics.jsonl: {'; '.join(changed)}")
     held_out = HeldOut(run.config, run.mesh, placement, run.params, plan)
     scores = held_out.run(run.params)

@@ -9,11 +9,12 @@ from maxlm.config.command_line import (
     run_command,
     split_overrides,
 )
+from maxlm.config.overrides import override
 from maxlm.config.schema import (
     ConfigError,
     build,
     from_config_dict,
-    override,
+    natures,
     setting,
     to_config_dict,
     to_plain,
@@ -21,7 +22,6 @@ from maxlm.config.schema import (
 from maxlm.config.shrink import shrink, variant
 from maxlm.config.trainer import (
     MESH_AXES,
-    MODEL_COMPUTATION,
     CheckpointConfig,
     Config,
     DataConfig,
@@ -38,10 +38,10 @@ from maxlm.config.trainer import (
 )
 
 __all__ = [
-    "MESH_AXES", "MODEL_COMPUTATION", "CheckpointConfig", "Config", "ConfigError", "DataConfig",
+    "MESH_AXES", "CheckpointConfig", "Config", "ConfigError", "DataConfig",
     "EvalsConfig", "MixtureStage", "ModelConfig", "OptimizerConfig", "ParallelConfig", "Parser",
     "PrecisionConfig", "RunConfig", "RunFailure", "ScheduleConfig", "TelemetryConfig",
     "TokenSource", "build", "from_config_dict", "load_config_file", "local_path",
-    "override", "resolve_config", "run_command", "setting", "shrink", "split_overrides",
+    "natures", "override", "resolve_config", "run_command", "setting", "shrink", "split_overrides",
     "to_config_dict", "to_plain", "variant",
 ]

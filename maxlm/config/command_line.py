@@ -17,6 +17,7 @@ import ml_collections
 
 from maxlm.cli import interrupts
 from maxlm.config import schema
+from maxlm.config.overrides import describe, override, section
 from maxlm.config.schema import ConfigError
 
 
@@ -155,7 +156,7 @@ def resolve_config(
                           f"are {', '.join(sorted(config))}; this command reads "
                           f"{', '.join(sorted(fields))}")
     for name, text in overrides:
-        schema.override(config, kind, name, text)
+        override(config, kind, name, text)
     return schema.from_config_dict(kind, config)
 
 
@@ -192,22 +193,22 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", nargs="?", const="", metavar="SECTION",
                           action=_ShowHelp, default=argparse.SUPPRESS, help=what)
 
-    def help_text(self, section: str) -> str:
+    def help_text(self, name: str) -> str:
         """The help: "" for the short one, a section of the config, or "all".
 
         Raises:
           ConfigError: there is no such section.
         """
         if self._fields is None:
-            if section not in ("", "all"):
-                raise ConfigError(f"--help={section}: this help has no sections")
+            if name not in ("", "all"):
+                raise ConfigError(f"--help={name}: this help has no sections")
             return self.format_help()
-        if section in ("", "all"):
-            fields = schema.describe(self._fields, nested=section == "all")
+        if name in ("", "all"):
+            fields = describe(self._fields, nested=name == "all")
             return (f"{self.format_help()}\nfields of the config, in its file or on the command "
                     f"line as --config.SECTION.FIELD=VALUE:\n{fields}")
-        kind, name = schema.section(self._fields, section.removeprefix("config."))
-        return f"  {name}\n{schema.describe(kind, name, nested=False)}"
+        kind, prefix = section(self._fields, name.removeprefix("config."))
+        return f"  {prefix}\n{describe(kind, prefix, nested=False)}"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._words = list(sys.argv[1:] if args is None else args)

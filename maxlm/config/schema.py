@@ -1,19 +1,18 @@
 """Configuration fields as frozen dataclasses, and their conversion to and from ConfigDict.
 
-A section is a frozen dataclass whose fields are made with `setting(...)`: default, help text and
-bounds. The locked `ConfigDict` that a config file returns, the parsing of
-`--config.section.field=value`, the checks and the help text are derived from it. Every mistake is a
-`ConfigError`: one line that names the field and what is allowed.
+A section is a frozen dataclass whose fields are made with `setting(...)`: default, help text, what
+a change affects, and bounds. The locked `ConfigDict` that a config file returns, the checks, and
+(in overrides.py) the parsing of `--config.section.field=value` and the help text are derived from
+it. Every mistake is a `ConfigError`: one line that names the field and what is allowed.
 """
 
 import dataclasses
 import difflib
-import json
 import math
 import types
 import typing
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import ml_collections
 
@@ -21,6 +20,17 @@ T = TypeVar("T")
 
 # The largest and the smallest normal numbers of float32. Devices flush smaller ones to 0.
 FLOAT32_MAX, FLOAT32_TINY = (2 - 2.0**-23) * 2.0**127, 2.0**-126
+
+
+Nature = Literal["model", "training", "data", "computation", "output"]
+"""What a change of a field affects:
+
+    model        the network and its weights: their shapes, their meaning, their initial values
+    training     how the weights are updated, for how long, and when the run has diverged
+    data         which rows are trained on or scored
+    computation  how the same numbers are computed: equal up to rounding
+    output       only what is shown and saved
+"""
 
 
 class ConfigError(ValueError):
@@ -31,6 +41,7 @@ def setting(
     default: Any,
     help: str,
     *,
+    affects: Nature | tuple[Nature, ...] = (),
     choices: Sequence[Any] | None = None,
     minimum: float | None = None,
     maximum: float | None = None,
@@ -42,18 +53,34 @@ def setting(
       default: value if the config file does not set the field. A dataclass instance makes a
         sub-section.
       help: one sentence, with the unit.
+      affects: what a change of the field affects. `Config` needs it for every field that is not a
+        sub-section; other config classes may leave it out.
       choices: the only values allowed.
       minimum, maximum: inclusive bounds of a number.
       above: exclusive lower bound of a number.
     """
     metadata = {
         "help": help,
+        "affects": frozenset([affects] if isinstance(affects, str) else affects),
         "choices": tuple(choices) if choices is not None else None,
         "minimum": minimum,
         "maximum": maximum,
         "above": above,
     }
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def natures(kind: type) -> dict[str, frozenset[Nature]]:
+    """Dotted name -> `affects` of every field of a config class and its sections, in order."""
+    found: dict[str, frozenset[Nature]] = {}
+    hints = typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        if dataclasses.is_dataclass(hints[field.name]):
+            inner = natures(typing.cast(type, hints[field.name]))
+            found |= {f"{field.name}.{name}": affects for name, affects in inner.items()}
+        else:
+            found[field.name] = field.metadata["affects"]
+    return found
 
 
 def suggestion(name: str, valid: Iterable[str]) -> str:
@@ -82,31 +109,31 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _convert(value: Any, kind: Any, path: str) -> Any:
+def convert(value: Any, kind: Any, path: str) -> Any:
     """Converts to `kind`: a dataclass, scalar, optional, union or homogeneous tuple type."""
     origin = typing.get_origin(kind)
     if origin in (typing.Union, types.UnionType):
         failures = []
         for option in typing.get_args(kind):
             try:
-                return _convert(value, option, path)
+                return convert(value, option, path)
             except ConfigError as error:
                 failures.append(error)
         # If a table fits one option except for a field inside it, report that field.
         inner = [e for e in failures if not str(e).startswith(f"{path}:")]
-        raise inner[0] if inner else _wrong_type(path, kind, value)
+        raise inner[0] if inner else wrong_type(path, kind, value)
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
-            raise _wrong_type(path, kind, value)
+            raise wrong_type(path, kind, value)
         item = typing.get_args(kind)[0]
-        return tuple(_convert(v, item, f"{path}[{i}]") for i, v in enumerate(value))
+        return tuple(convert(v, item, f"{path}[{i}]") for i, v in enumerate(value))
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         if isinstance(value, kind):
             value = {f.name: getattr(value, f.name) for f in dataclasses.fields(kind)}
         if isinstance(value, ml_collections.ConfigDict):
             value = {key: value[key] for key in value}
         if not isinstance(value, dict):
-            raise _wrong_type(path, kind, value)
+            raise wrong_type(path, kind, value)
         return build(kind, value, path)
     if kind is type(None):
         if value is None:
@@ -121,10 +148,10 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
             return int(value)
     elif isinstance(value, kind):
         return value
-    raise _wrong_type(path, kind, value)
+    raise wrong_type(path, kind, value)
 
 
-def _list_hint(path: str, kind: Any, typed: bool = False) -> str:
+def list_hint(path: str, kind: Any, typed: bool = False) -> str:
     """The end of a message that shows how to write a list of scalars; empty for other types.
 
     Args:
@@ -152,7 +179,7 @@ def _is_table_of(value: Any, kind: Any) -> bool:
         isinstance(value, (dict, ml_collections.ConfigDict)) and set(value) <= names)
 
 
-def _wrong_type(path: str, kind: Any, value: Any, typed: bool = False) -> ConfigError:
+def wrong_type(path: str, kind: Any, value: Any, typed: bool = False) -> ConfigError:
     options = typing.get_args(kind) if typing.get_origin(kind) in (
         typing.Union, types.UnionType) else (kind,)
     for option in options:
@@ -166,10 +193,10 @@ def _wrong_type(path: str, kind: Any, value: Any, typed: bool = False) -> Config
     if len(text) > _SHOWN_CHARACTERS:
         text = text[:_SHOWN_CHARACTERS] + "..."
     return ConfigError(f"{path}: expected {_type_name(kind)}, got {text}"
-                       f"{_list_hint(path, kind, typed)}")
+                       f"{list_hint(path, kind, typed)}")
 
 
-def _check_bounds(value: Any, field: dataclasses.Field, path: str) -> None:
+def check_bounds(value: Any, field: dataclasses.Field, path: str) -> None:
     rules = field.metadata
     for number in value if isinstance(value, tuple) else (value,):
         if isinstance(number, float) and math.isfinite(number) and number and not (
@@ -219,8 +246,8 @@ def build(kind: type[T], values: dict[str, Any], path: str = "config") -> T:
             if field.default is dataclasses.MISSING:
                 raise ConfigError(f"{path}.{name}: must be set ({field.metadata.get('help', '')})")
             continue
-        final[name] = _convert(values[name], hints[name], f"{path}.{name}")
-        _check_bounds(final[name], field, f"{path}.{name}")
+        final[name] = convert(values[name], hints[name], f"{path}.{name}")
+        check_bounds(final[name], field, f"{path}.{name}")
     instance = kind(**final)
     check = getattr(instance, "check", None)
     if check is not None:
@@ -240,139 +267,20 @@ def to_plain(value: Any) -> Any:
 def to_config_dict(instance: Any) -> ml_collections.ConfigDict:
     """The locked `ConfigDict` of a dataclass instance: fields can be changed, none added."""
 
-    def convert(value: Any) -> Any:
+    def table_of(value: Any) -> Any:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             # Without ConfigDict's type check: `build` checks types, with better messages.
             table = ml_collections.ConfigDict(type_safe=False)
             for field in dataclasses.fields(value):
-                table[field.name] = convert(getattr(value, field.name))
+                table[field.name] = table_of(getattr(value, field.name))
             return table
         if isinstance(value, tuple):
             return tuple(to_plain(item) for item in value)
         return value
 
-    return convert(instance).lock()
+    return table_of(instance).lock()
 
 
 def from_config_dict(kind: type[T], config: ml_collections.ConfigDict, path: str = "config") -> T:
     """The checked dataclass for a `ConfigDict` that a config file returned; see `build`."""
-    return _convert(config, kind, path)
-
-
-def _parse_text(text: str, kind: Any, path: str) -> Any:
-    """Parses a command-line value: JSON for lists and tables, otherwise a scalar as in Python."""
-    options = typing.get_args(kind) if typing.get_origin(kind) in (
-        typing.Union, types.UnionType) else (kind,)
-    if text.lower() in ("none", "null") and type(None) in options:
-        return None
-    nested = [o for o in options if typing.get_origin(o) is tuple or dataclasses.is_dataclass(o)]
-    if nested and text[:1] in ("[", "{"):
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ConfigError(f"{path}: not valid JSON ({error})"
-                              f"{_list_hint(path, kind, typed=True)}") from None
-    if bool in options and text.lower() in ("true", "false", "1", "0"):
-        return text.lower() in ("true", "1")
-    if int in options or float in options:
-        try:
-            return int(text) if int in options and float not in options else float(text)
-        except ValueError:
-            try:
-                return float(text)
-            except ValueError:
-                pass
-    if str in options:
-        return text
-    raise _wrong_type(path, kind, text, typed=True)
-
-
-def override(config: ml_collections.ConfigDict, kind: type, name: str, text: str) -> None:
-    """Sets one field of a locked config from the command line.
-
-    Args:
-      config: what the config file returned; changed in place.
-      kind: its dataclass.
-      name: dotted field name without the leading `config.`, for example `run.steps`.
-      text: the value as typed.
-
-    Raises:
-      ConfigError: unknown name (with the closest valid one) or a value of the wrong type.
-    """
-    table: Any = config
-    parts = name.split(".")
-    for depth, part in enumerate(parts):
-        path = ".".join(["config", *parts[: depth + 1]])
-        hints = typing.get_type_hints(kind)
-        if part not in hints:
-            if len(parts) == 1:  # `--config.steps`: suggest the section with this field
-                sections = {inner: section for section, sub in reversed(hints.items())
-                            if dataclasses.is_dataclass(sub)
-                            for inner in typing.get_type_hints(sub)}
-                near = difflib.get_close_matches(part, [*hints, *sections], n=1, cutoff=0.6)
-                if near and near[0] in sections:
-                    raise ConfigError(f"{path}: no such section; did you mean "
-                                      f"'{sections[near[0]]}.{near[0]}'?")
-            raise ConfigError(f"{path}: no such field; {suggestion(part, hints)}")
-        if depth == len(parts) - 1:
-            if dataclasses.is_dataclass(hints[part]):
-                inner = ", ".join(typing.get_type_hints(hints[part]))
-                raise ConfigError(f"{path}: is a section; set one of its fields: {inner}")
-            value = _parse_text(text, hints[part], path)
-            field = next(f for f in dataclasses.fields(kind) if f.name == part)
-            value = _convert(value, hints[part], path)
-            _check_bounds(value, field, path)
-            with config.unlocked():
-                table[part] = to_plain(value)
-            return
-        if not dataclasses.is_dataclass(hints[part]):
-            raise ConfigError(f"{path}: is a value, not a section")
-        kind = typing.cast(type, hints[part])
-        if part not in table:  # the config file left this section out
-            with config.unlocked():
-                table[part] = ml_collections.ConfigDict(type_safe=False)
-        table = table[part]
-        if not isinstance(table, ml_collections.ConfigDict):
-            raise _wrong_type(path, kind, table)
-
-
-def section(kind: type, name: str) -> tuple[type, str]:
-    """The class and full dotted name of a section, given its name below `config`.
-
-    Raises:
-      ConfigError: there is no such section.
-    """
-    path = "config"
-    for part in name.split("."):
-        hints = typing.get_type_hints(kind)
-        valid = [key for key, hint in hints.items() if dataclasses.is_dataclass(hint)]
-        if part not in valid:
-            raise ConfigError(f"--help={name}: {path} has no section {part!r}; "
-                              f"{suggestion(part, valid) if valid else 'it has none'}")
-        kind, path = hints[part], f"{path}.{part}"
-    return kind, path
-
-
-def describe(kind: type, prefix: str = "config", nested: bool = True) -> str:
-    """Every field with its type, default and help, for `--help`.
-
-    Args:
-      kind: a config class.
-      prefix: its dotted name.
-      nested: whether to list the fields of its sections, or only the sections' names.
-    """
-    fields, sections = [], []
-    hints = typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind):
-        name, rules = f"{prefix}.{field.name}", field.metadata
-        if not dataclasses.is_dataclass(hints[field.name]):
-            choices = f", one of {'|'.join(map(str, rules['choices']))}" if rules.get(
-                "choices") else ""
-            default = "required" if field.default is dataclasses.MISSING else repr(field.default)
-            fields.append(f"    --{name}={default}{choices}\n        {rules.get('help', '')}\n")
-        elif nested:
-            sections.append(f"\n  {name}\n{describe(typing.cast(type, hints[field.name]), name)}")
-        else:
-            sections.append(f"    --help={name.removeprefix('config.'):<28} "
-                            f"{rules.get('help', '')}\n")
-    return "".join([*fields, *sections])
+    return convert(config, kind, path)

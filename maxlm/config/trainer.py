@@ -20,14 +20,13 @@ MESH_AXES = ("data", "stage", "fsdp", "expert", "context", "tensor")
 class RunConfig:
     """How long, from which seed."""
 
-    steps: int = setting(1000, "optimizer steps of the whole run", minimum=1)
-    seed: int = setting(0, "seed of initial weights and data order", minimum=0, maximum=2**31 - 1)
+    steps: int = setting(1000, "optimizer steps of the whole run", affects="training", minimum=1)
+    seed: int = setting(
+        0, "seed of initial weights and data order", affects=("training", "data"), minimum=0,
+        maximum=2**31 - 1)
     accumulation_steps: int = setting(
-        1, "microbatches a step is computed in; the batch size is the sum of them", minimum=1)
-
-
-# Fields of `model` that say how it is computed and not what it is: weights fit any of them.
-MODEL_COMPUTATION = frozenset({"attention", "remat", "scan_layers", "loss_chunk"})
+        1, "microbatches a step is computed in; the batch size is the sum of them",
+        affects="computation", minimum=1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,31 +34,40 @@ class ModelConfig:
     """A decoder: RMSNorm, RoPE, grouped-query attention, SwiGLU (Llama, arXiv:2302.13971)."""
 
     vocab_size: int = setting(
-        32000, "rows of the embedding; at least the tokenizer's vocabulary", minimum=2)
-    num_layers: int = setting(2, "transformer blocks", minimum=1)
-    embed_dim: int = setting(128, "width of the residual stream", minimum=1)
-    num_heads: int = setting(4, "query heads", minimum=1)
-    num_kv_heads: int = setting(4, "key and value heads; divides num_heads", minimum=1)
-    head_dim: int = setting(32, "width of one head; even, because RoPE rotates pairs", minimum=2)
-    mlp_dim: int = setting(352, "inner width of the feed-forward layer", minimum=1)
-    tie_embeddings: bool = setting(False, "the output head is the transposed embedding")
-    rope_theta: float = setting(10000.0, "base of the RoPE wavelengths (arXiv:2104.09864)", above=0)
+        32000, "rows of the embedding; at least the tokenizer's vocabulary", affects="model",
+        minimum=2)
+    num_layers: int = setting(2, "transformer blocks", affects="model", minimum=1)
+    embed_dim: int = setting(128, "width of the residual stream", affects="model", minimum=1)
+    num_heads: int = setting(4, "query heads", affects="model", minimum=1)
+    num_kv_heads: int = setting(
+        4, "key and value heads; divides num_heads", affects="model", minimum=1)
+    head_dim: int = setting(
+        32, "width of one head; even, because RoPE rotates pairs", affects="model", minimum=2)
+    mlp_dim: int = setting(352, "inner width of the feed-forward layer", affects="model", minimum=1)
+    tie_embeddings: bool = setting(
+        False, "the output head is the transposed embedding", affects="model")
+    rope_theta: float = setting(
+        10000.0, "base of the RoPE wavelengths (arXiv:2104.09864)", affects="model", above=0)
     norm_epsilon: float = setting(
         1e-5, "added to the mean square in RMSNorm; its power of -3/2 must be finite in float32",
-        minimum=1e-24)
+        affects="model", minimum=1e-24)
     init_std: float = setting(
         0.02, "standard deviation of initial weights; residual outputs use it over sqrt(2 layers)",
-        above=0)
+        affects="model", above=0)
     attention: str = setting(
         "blocked", "attention implementation (see maxlm/kernels): blocked (by blocks of queries, "
-        "scores never whole), reference (by the formula)", choices=("blocked", "reference"))
+        "scores never whole), reference (by the formula)", affects="computation",
+        choices=("blocked", "reference"))
     remat: str = setting(
-        "none", "what the backward pass recomputes: none (all saved), dots (matmul outputs saved), "
-        "full (only block inputs saved)", choices=("none", "dots", "full"))
+        "none", "what the backward pass recomputes: none (all saved), dots (matmul outputs "
+        "saved), full (only block inputs saved)", affects="computation",
+        choices=("none", "dots", "full"))
     scan_layers: bool = setting(
-        True, "compile one block and loop over it; False unrolls: slower to compile, faster on CPU")
+        True, "compile one block and loop over it; False unrolls: slower to compile, faster on "
+        "CPU", affects="computation")
     loss_chunk: int = setting(
-        1024, "tokens per chunk of the cross-entropy; the full logits never exist", minimum=1)
+        1024, "tokens per chunk of the cross-entropy; the full logits never exist",
+        affects="computation", minimum=1)
 
     def check(self, path: str) -> None:
         if self.num_heads % self.num_kv_heads:
@@ -73,9 +81,12 @@ class ModelConfig:
 class TokenSource:
     """One entry of a data mixture."""
 
-    path: str = setting(dataclasses.MISSING, "directory that data_beam.tokenize wrote")
-    source: str | None = setting(None, "one source inside it; None for all, by their tokens")
-    weight: float = setting(1.0, "share of training tokens, relative to the other entries", above=0)
+    path: str = setting(
+        dataclasses.MISSING, "directory that data_beam.tokenize wrote", affects="data")
+    source: str | None = setting(
+        None, "one source inside it; None for all, by their tokens", affects="data")
+    weight: float = setting(
+        1.0, "share of training tokens, relative to the other entries", affects="data", above=0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,9 +94,11 @@ class MixtureStage:
     """The mixture from one step on, in place of the one before."""
 
     after_step: int = setting(
-        dataclasses.MISSING, "the last step of the mixture before", minimum=1, maximum=10**12)
+        dataclasses.MISSING, "the last step of the mixture before", affects="data", minimum=1,
+        maximum=10**12)
     tokens: str | tuple[TokenSource, ...] = setting(
-        dataclasses.MISSING, "the mixture of the steps after it, written as in data.tokens")
+        dataclasses.MISSING, "the mixture of the steps after it, written as in data.tokens",
+        affects="data")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,25 +106,28 @@ class DataConfig:
     """What is read, and how rows are made of documents."""
 
     tokens: str | tuple[TokenSource, ...] = setting(
-        "", "directory of data_beam.tokenize, or a list of {path, source, weight}")
+        "", "directory of data_beam.tokenize, or a list of {path, source, weight}", affects="data")
     stages: tuple[MixtureStage, ...] = setting(
         (), "later mixtures: a list of {after_step, tokens}, by step; a source continues where it "
-        "is, and a stage may be added to a run that has not reached it")
-    split: str = setting("train", "split to train on")
-    sequence_length: int = setting(256, "tokens in a row", minimum=2)
-    batch_size: int = setting(8, "rows in a step over all devices", minimum=1)
+        "is, and a stage may be added to a run that has not reached it", affects="data")
+    split: str = setting("train", "split to train on", affects="data")
+    sequence_length: int = setting(256, "tokens in a row", affects="data", minimum=2)
+    batch_size: int = setting(8, "rows in a step over all devices", affects="data", minimum=1)
     packing: str = setting(
-        "concat", "concat: every token used once, documents cut at row ends; best_fit: no document "
-        "cut unless longer than a row, rest of the row padded", choices=("concat", "best_fit"))
+        "concat", "concat: every token used once, documents cut at row ends; best_fit: no "
+        "document cut unless longer than a row, rest of the row padded", affects="data",
+        choices=("concat", "best_fit"))
     epochs: int | None = setting(
         None, "stop with an error before a source repeats more often; None repeats freely",
-        minimum=1)
+        affects="data", minimum=1)
     workers: int = setting(
-        0, "processes that prepare batches ahead; 0 prepares them in threads", minimum=0)
-    prefetch: int = setting(4, "batches prepared ahead of the step", minimum=1)
+        0, "processes that prepare batches ahead; 0 prepares them in threads",
+        affects="computation", minimum=0)
+    prefetch: int = setting(
+        4, "batches prepared ahead of the step", affects="computation", minimum=1)
     verify: bool = setting(
         True, "compare the checksum of each shard with its manifest at start; the processes share "
-        "the work. False: the length alone, which is always compared")
+        "the work. False: the length alone, which is always compared", affects="computation")
 
     def check(self, path: str) -> None:
         fields = {f"{path}.tokens": self.tokens} | {
@@ -143,15 +159,20 @@ class DataConfig:
 class OptimizerConfig:
     """AdamW (arXiv:1711.05101)."""
 
-    beta1: float = setting(0.9, "decay of the mean of gradients", minimum=0, maximum=0.9999999)
-    beta2: float = setting(0.95, "decay of the mean square", minimum=0, maximum=0.9999999)
+    beta1: float = setting(
+        0.9, "decay of the mean of gradients", affects="training", minimum=0, maximum=0.9999999)
+    beta2: float = setting(
+        0.95, "decay of the mean square", affects="training", minimum=0, maximum=0.9999999)
     epsilon: float = setting(
         1e-8, "added to the root of the mean square; at least sqrt(2**-126 / (1 - beta2)), below "
-        "which a mean square that float32 rounds to 0 would make an update of any size", above=0)
+        "which a mean square that float32 rounds to 0 would make an update of any size",
+        affects="training", above=0)
     weight_decay: float = setting(
-        0.1, "decoupled decay, times the learning rate; matrices only, not norms", minimum=0)
+        0.1, "decoupled decay, times the learning rate; matrices only, not norms",
+        affects="training", minimum=0)
     clip_norm: float = setting(
-        1.0, "largest global norm of the gradient; longer ones are scaled down", above=0)
+        1.0, "largest global norm of the gradient; longer ones are scaled down", affects="training",
+        above=0)
 
     def check(self, path: str) -> None:
         # A gradient g below sqrt(tiny / (1 - beta2)) has a mean square (1 - beta2) * g**2 that is
@@ -170,24 +191,29 @@ class ScheduleConfig:
     A run stores its schedule, with `steps` filled in, and continues with it.
     """
 
-    name: str = setting("cosine", "curve after warm-up", choices=("cosine", "constant"))
-    learning_rate: float = setting(3e-4, "peak learning rate", minimum=0)
+    name: str = setting(
+        "cosine", "curve after warm-up", affects="training", choices=("cosine", "constant"))
+    learning_rate: float = setting(3e-4, "peak learning rate", affects="training", minimum=0)
     warmup_steps: int = setting(
-        100, "steps of linear warm-up; step k of them (from 0) uses peak * (k+1)/warmup", minimum=0)
+        100, "steps of linear warm-up; step k of them (from 0) uses peak * (k+1)/warmup",
+        affects="training", minimum=0)
     final_fraction: float = setting(
-        0.1, "learning rate of the last step of the schedule over the peak", minimum=0, maximum=1)
+        0.1, "learning rate of the last step of the schedule over the peak", affects="training",
+        minimum=0, maximum=1)
     steps: int | None = setting(
         None, "length of the schedule; later steps keep its final rate. None: run.steps when the "
-        "run starts", minimum=1)
+        "run starts", affects="training", minimum=1)
     if_steps_change: str = setting(
         "hold", "learning rate when run.steps of a started run changes: hold (keep the schedule; "
-        "past its end, its final rate), rewarm (from the present rate to the peak in warmup_steps, "
-        "then the curve to the new last step), replan (the schedule of a run planned for the new "
-        "number of steps; the rate may jump)", choices=("hold", "rewarm", "replan"))
+        "past its end, its final rate), rewarm (from the present rate to the peak in "
+        "warmup_steps, then the curve to the new last step), replan (the schedule of a run "
+        "planned for the new number of steps; the rate may jump)", affects="training",
+        choices=("hold", "rewarm", "replan"))
     start_step: int = setting(
-        0, "first step of the schedule; rewarm sets it", minimum=0)
+        0, "first step of the schedule; rewarm sets it", affects="training", minimum=0)
     start_rate: float = setting(
-        0.0, "learning rate from which the warm-up rises; rewarm sets it", minimum=0)
+        0.0, "learning rate from which the warm-up rises; rewarm sets it", affects="training",
+        minimum=0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -195,19 +221,26 @@ class PrecisionConfig:
     """Dtypes. Master weights, norms, softmax, router and loss are float32 whatever is set here."""
 
     compute: str = setting(
-        "float32", "dtype of matmul inputs and activations", choices=("float32", "bfloat16"))
+        "float32", "dtype of matmul inputs and activations", affects="computation",
+        choices=("float32", "bfloat16"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ParallelConfig:
     """One size per mesh axis; one of them may be -1: whatever devices are left."""
 
-    data: int = setting(-1, "replicas that share nothing but gradients", minimum=-1)
-    stage: int = setting(1, "pipeline stages", choices=(1,))
-    fsdp: int = setting(1, "devices over which batch and parameters are both split", minimum=-1)
-    expert: int = setting(1, "devices over which experts are split", choices=(1,))
-    context: int = setting(1, "devices over which a sequence is split", choices=(1,))
-    tensor: int = setting(1, "devices over which heads and inner widths are split", minimum=-1)
+    data: int = setting(
+        -1, "replicas that share nothing but gradients", affects="computation", minimum=-1)
+    stage: int = setting(1, "pipeline stages", affects="computation", choices=(1,))
+    fsdp: int = setting(
+        1, "devices over which batch and parameters are both split", affects="computation",
+        minimum=-1)
+    expert: int = setting(
+        1, "devices over which experts are split", affects="computation", choices=(1,))
+    context: int = setting(
+        1, "devices over which a sequence is split", affects="computation", choices=(1,))
+    tensor: int = setting(
+        1, "devices over which heads and inner widths are split", affects="computation", minimum=-1)
 
     def check(self, path: str) -> None:
         sizes = {axis: getattr(self, axis) for axis in MESH_AXES}
@@ -244,22 +277,23 @@ class ParallelConfig:
 class CheckpointConfig:
     """When to save. The last step is always saved."""
 
-    every_steps: int = setting(100, "steps between checkpoints; 0 for none by steps", minimum=0)
+    every_steps: int = setting(
+        100, "steps between checkpoints; 0 for none by steps", affects="output", minimum=0)
     every_minutes: float = setting(
-        30.0, "minutes between checkpoints; 0 for none by time", minimum=0)
+        30.0, "minutes between checkpoints; 0 for none by time", affects="output", minimum=0)
     keep: int = setting(
         3, "newest good checkpoints kept; besides, up to three that are not confirmed yet",
-        minimum=1)
+        affects="output", minimum=1)
     confirm_steps: int = setting(
         10, "sound steps after a checkpoint before it is good; as many steps in a row above the "
-        "loss limit end the run", minimum=1)
+        "loss limit end the run", affects="training", minimum=1)
     max_update_ratio: float = setting(
         1.0, "largest norm of a step's update over the norm of the weights; more ends the run",
-        above=0)
+        affects="training", above=0)
     max_loss_increase: float = setting(
         2.0, "nats per token that a sound loss may lie above the lowest one of a good checkpoint "
         "(training and held-out loss each; before the first good one, above the run's first loss)",
-        above=0)
+        affects="training", above=0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -268,19 +302,21 @@ class EvalsConfig:
 
     every_steps: int = setting(
         1000, "steps between evaluations; 0 for none. The first and last step are evaluated too",
-        minimum=0)
+        affects="output", minimum=0)
     batches: int = setting(
-        16, "batches of data.batch_size rows per evaluation, the same ones each time", minimum=1)
-    split: str = setting("validation", "split to evaluate on")
+        16, "batches of data.batch_size rows per evaluation, the same ones each time",
+        affects="data", minimum=1)
+    split: str = setting("validation", "split to evaluate on", affects="data")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TelemetryConfig:
     """What is reported."""
 
-    log_every: int = setting(1, "steps between rows of metrics.jsonl", minimum=1)
+    log_every: int = setting(1, "steps between rows of metrics.jsonl", affects="output", minimum=1)
     console_seconds: float = setting(
-        2.0, "seconds between lines on the console; 0 prints every logged step", minimum=0)
+        2.0, "seconds between lines on the console; 0 prints every logged step", affects="output",
+        minimum=0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,18 +6,15 @@ to the step of the checkpoint; later stages of the mixture may differ. The evalu
 unchanged unless the user asks for a new one.
 """
 
+import operator
+import typing
 from collections.abc import Callable
 from typing import Any
 
-from maxlm.config import MODEL_COMPUTATION, Config, to_plain
+from maxlm.config import Config, DataConfig, RunConfig, natures, to_plain
 from maxlm.training.checkpoint_reader import CheckpointError, Meta, differences
 from maxlm.training.runs import stored_config
 
-# Fields of a plan that the user sets -> the setting, for messages.
-_SETTINGS = {
-    "split": "config.data.split", "packing": "config.data.packing",
-    "sequence_length": "config.data.sequence_length", "batch_size": "config.data.batch_size",
-    "seed": "config.run.seed", "tokenizer_sha256": "tokenizer of config.data.tokens (sha256)"}
 _SHOWN = 6  # differences, or files of a source, in one message
 
 
@@ -36,9 +33,7 @@ def refuse_other_run(config: Config, plan: dict[str, Any], new_evaluation_set: b
     """
 
     def check(step: int, meta: Meta) -> None:
-        saved, wanted = to_plain(stored_config(meta.config))["model"], to_plain(config)["model"]
-        lines = [line for line in differences(saved, wanted, "config.model")
-                 if line.split(":")[0].rpartition(".")[2] not in MODEL_COMPUTATION]
+        lines = model_differences(stored_config(meta.config), config)
         advice = "Use another --workdir, or the config it was started with"
         if meta.plan["hash"] is not None:
             found = data_differences(meta.plan, plan, step)
@@ -65,6 +60,28 @@ def refuse_other_run(config: Config, plan: dict[str, Any], new_evaluation_set: b
     return check
 
 
+def model_differences(saved: Config, wanted: Config) -> list[str]:
+    """How the models of two configs differ, a line for each field."""
+    lines = []
+    for name, affects in natures(Config).items():
+        if "model" in affects:
+            value = operator.attrgetter(name)
+            lines += differences(to_plain(value(saved)), to_plain(value(wanted)), f"config.{name}")
+    return lines
+
+
+def _plan_settings() -> dict[str, str]:
+    """Field of a plan -> name of the setting, for those that a plan stores as they were given.
+
+    A plan is made from the sections run and data. It stores the files that config.data.tokens and
+    config.data.stages select and not these settings, whose types hold `TokenSource`.
+    """
+    return {field: f"config.{section}.{field}"
+            for section, kind in (("run", RunConfig), ("data", DataConfig))
+            for field, affects in natures(kind).items()
+            if "data" in affects and typing.get_type_hints(kind)[field] in (int, str)}
+
+
 def data_differences(saved: dict[str, Any], wanted: dict[str, Any], step: int) -> list[str]:
     """How the training data of two plans differ in the first `step` steps, one line each."""
     if saved["hash"] == wanted["hash"]:
@@ -72,9 +89,11 @@ def data_differences(saved: dict[str, Any], wanted: dict[str, Any], step: int) -
     if saved.get("format", 1) != wanted["format"]:
         return [f"its data order has format {saved.get('format', 1)}, this version of maxlm makes "
                 f"format {wanted['format']}; finish it with the version it was started with"]
-    lines = [line for field, name in _SETTINGS.items()
+    lines = [line for field, name in _plan_settings().items() if field in wanted
              for line in differences(saved[field], wanted[field], name)]
-    if any(line.startswith(_SETTINGS["split"]) for line in lines):
+    lines += differences(saved["tokenizer_sha256"], wanted["tokenizer_sha256"],
+                         "tokenizer of config.data.tokens (sha256)")
+    if saved["split"] != wanted["split"]:
         return lines  # other files altogether
     plans = (saved, wanted)
     past = [[stage for stage in plan["stages"] if stage["after_step"] < step] for plan in plans]

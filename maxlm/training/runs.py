@@ -12,13 +12,13 @@ import jax
 from jax.sharding import Mesh
 
 from maxlm.config import (
-    MODEL_COMPUTATION,
     Config,
     ConfigError,
     ParallelConfig,
     build,
     from_config_dict,
     local_path,
+    natures,
     outputs,
     override,
     to_plain,
@@ -118,18 +118,22 @@ def write_run_files(config: Config, workdir: Path, tokenizer: Tokenizer) -> None
         os.replace(temporary, workdir / name)
 
 
-# Sections that evaluate and generate may override.
-_READING_SECTIONS = ("data", "evals", "parallel", "precision")
-
-
 def _refuse_another_model(name: str) -> None:
-    section, _, field = name.partition(".")
-    if section in _READING_SECTIONS or (section == "model" and field in MODEL_COMPUTATION):
+    """Only fields that leave model and training as they were may be overridden on reading."""
+    fixed = {field for field, affects in natures(Config).items()
+             if affects & {"model", "training"}}
+    if name not in fixed:
         return
+    free: dict[str, list[str]] = {}
+    for field in natures(Config):
+        free.setdefault(field.partition(".")[0], []).append(field)
+    names = []
+    for section, fields in free.items():
+        found = [field for field in fields if field not in fixed]
+        names += [f"{section}.*"] if found == fields else found
     raise ConfigError(
         f"config.{name}: belongs to the trained run and cannot be changed here; what can: "
-        + ", ".join([f"config.{s}.*" for s in _READING_SECTIONS]
-                    + [f"config.model.{field}" for field in sorted(MODEL_COMPUTATION)]))
+        + ", ".join(f"config.{name}" for name in names))
 
 
 def stored_config(stored: dict[str, Any]) -> Config:

@@ -108,6 +108,19 @@ def test_a_run_of_many_devices_is_read_on_few(workdir):
         open_run(workdir, overrides=[("parallel.data", "3")])
 
 
+def test_only_fields_that_leave_the_trained_model_alone_are_overridden(workdir):
+    free = {"model.attention": "reference", "model.remat": "full", "model.scan_layers": "false",
+            "model.loss_chunk": "64", "data.batch_size": "16", "evals.split": "train",
+            "precision.compute": "bfloat16", "telemetry.log_every": "2"}
+    run = open_run(workdir, overrides=list(free.items()))
+    assert run.config.model.remat == "full" and run.config.data.batch_size == 16
+    for name, text in {"model.num_layers": "2", "model.rope_theta": "1e6", "run.seed": "5",
+                       "run.steps": "9", "optimizer.beta1": "0.8", "schedule.steps": "7"}.items():
+        with pytest.raises(ConfigError, match=f"^config.{name}: belongs to the trained run.*what "
+                                              r"can: .*config\.model\.remat.*config\.data\.\*"):
+            open_run(workdir, overrides=[(name, text)])
+
+
 @pytest.mark.parametrize("words, message", [
     (["--step=3"], r"no checkpoint of step 3 in .*; have: 2, 4"),
     (["--max_tokens=0"], "--max_tokens: must be at least 1"),

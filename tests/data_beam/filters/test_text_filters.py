@@ -21,7 +21,8 @@ from data_beam.filters.text_filter import TextFilter, above
 from data_beam.readers.listing import list_files
 from data_beam.reporting.marks import find_marks
 from data_beam.stages import stage_manifest
-from maxlm.config.schema import ConfigError, build, describe, setting, to_plain
+from maxlm.config.overrides import describe
+from maxlm.config.schema import ConfigError, build, setting, to_plain
 from tests.data_beam.filters.cases import document, make, outcome, reason
 from tests.test_architecture import imports
 

@@ -202,6 +202,7 @@ def test_the_help_is_short_and_has_sections(capsys):
     short, section, everything = map(shown, ("--help", "--help=model", "--help=all"))
     assert "What it does." in short and "--help=model" in short and "num_layers" not in short
     assert short == shown("-h") and short.count("\n") < 40
+    assert "transformer blocks [affects: model]" in section
     assert "--config.model.num_layers=2" in section and "--config.run" not in section
     assert section == shown("--help=config.model")
     assert "--config.model.num_layers=2" in everything and "--config.run.steps" in everything

@@ -15,7 +15,7 @@ from maxlm.config import (
     to_config_dict,
     to_plain,
 )
-from maxlm.config.schema import describe
+from maxlm.config.overrides import describe
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -20,12 +20,14 @@ from maxlm.config import (
     TokenSource,
     build,
     from_config_dict,
+    natures,
     override,
     shrink,
     to_plain,
     variant,
 )
-from maxlm.config.schema import describe
+from maxlm.config.overrides import describe
+from maxlm.config.schema import Nature
 
 SECTIONS = typing.get_type_hints(Config)
 PACKAGE = Path(__file__).resolve().parents[3] / "maxlm"
@@ -185,6 +187,29 @@ def test_every_field_has_a_reader():
     assert {field.name for field in dataclasses.fields(ParallelConfig)} == set(MESH_AXES)
     for field in dataclasses.fields(TokenSource):
         assert any(field.name in attributes and "tokens" in names for attributes, names in files)
+
+
+def classes_in(kind: typing.Any) -> set[type]:
+    """The config classes inside a type: of sections, and of the items of lists."""
+    if dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind).values()
+        return {typing.cast(type, kind)}.union(*map(classes_in, hints))
+    return set().union(*map(classes_in, typing.get_args(kind)))
+
+
+def test_every_field_has_a_nature():
+    for kind in classes_in(Config):
+        for name, affects in natures(kind).items():
+            assert affects and affects <= set(typing.get_args(Nature)), (
+                f"{kind.__name__}.{name}: say in setting(..., affects=...) what a change affects")
+    assert {MixtureStage, TokenSource} < classes_in(Config)
+
+
+def test_natures_are_named_by_dotted_name():
+    found = natures(Config)
+    assert list(found)[:2] == ["run.steps", "run.seed"]
+    assert found["run.seed"] == {"training", "data"} and found["model.remat"] == {"computation"}
+    assert len(found) == sum(len(dataclasses.fields(kind)) for kind in SECTIONS.values())
 
 
 FLOATS = [(section, name) for section, kind in SECTIONS.items()

@@ -17,13 +17,14 @@ from maxlm.config import (
     RunConfig,
     ScheduleConfig,
     TokenSource,
+    natures,
     to_plain,
 )
 from maxlm.data.corpus import file_sha256
 from maxlm.data.evaluation_plan import EvaluationPlan
 from maxlm.data.plan import Plan
 from maxlm.training.checkpoint_reader import CheckpointError, Meta
-from maxlm.training.resume import refuse_other_run, start_notes
+from maxlm.training.resume import model_differences, refuse_other_run, start_notes
 from tests import token_corpora
 
 TRAIN = {"web": [[5, 9, 40, 3], [7, 2, 2, 17]], "code": [[100, 4], [6, 6, 6]], "law": [[3]]}
@@ -190,6 +191,38 @@ def test_evaluations_may_begin_and_pause(original, tokens):
 def test_other_rows_of_training_are_refused(original, fields, words):
     message = refusal(meta(config(original)), config(original, **fields), new_evaluation_set=True)
     assert words in message and "source '" not in message and "config.data.stages" not in message
+
+
+# The fields of the network. Weights with other values of them do not fit, or mean something else.
+NETWORK = {f"model.{name}" for name in (
+    "vocab_size", "num_layers", "embed_dim", "num_heads", "num_kv_heads", "head_dim", "mlp_dim",
+    "tie_embeddings", "rope_theta", "norm_epsilon", "init_std")}
+# Fields of the rows. That of the tokens themselves is compared by their files.
+ROWS = {"run.seed": 1, "data.split": "test", "data.sequence_length": 8, "data.batch_size": 8,
+        "data.packing": "best_fit"}
+
+
+def changed(run: Config, name: str, value) -> Config:
+    section, field = name.split(".")
+    return dataclasses.replace(run, **{section: dataclasses.replace(
+        getattr(run, section), **{field: value})})
+
+
+@pytest.mark.parametrize("name", list(natures(Config)))
+def test_which_fields_are_refused(original, name):
+    """Every field: those of the network and of the rows are refused by name, all others are not."""
+    run = config(original)
+    if name in ROWS:
+        message = refusal(meta(run), changed(run, name, ROWS[name]))
+        assert message.count("config.") == 1 and f"config.{name}: checkpoint " in message
+        return
+    section, field = name.split(".")
+    value = getattr(getattr(run, section), field)
+    other = not value if isinstance(value, bool) else 2 * value + 1 if isinstance(
+        value, (int, float)) else "another"
+    lines = model_differences(run, changed(run, name, other))
+    assert lines == ([f"config.{name}: checkpoint {value!r}, this run {other!r}"]
+                     if name in NETWORK else [])
 
 
 def test_another_seed_and_another_format_of_the_order(original):
