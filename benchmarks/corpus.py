@@ -30,7 +30,8 @@ from typing import Any
 
 from benchmarks import corpus_recipe
 from benchmarks.documents import write_documents
-from maxlm.config import ConfigError, Parser, run_command
+from maxlm.cli.command_line import Parser, run_command
+from maxlm.config import ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECONDS = 0.1

@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from maxlm.config import ConfigError, Parser, run_command
+from maxlm.cli.command_line import Parser, run_command
+from maxlm.config import ConfigError
 
 PACKAGES = ("linux-doc-6.1", "openjdk-17-doc", "libboost1.81-doc", "qtbase5-doc-html", "erlang-doc",
             "postgresql-doc-15", "python3.11-doc", "debian-reference-en", "rust-doc")

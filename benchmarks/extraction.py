@@ -34,7 +34,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from data_beam.config import ExtractConfig
 from data_beam.extract import html, pdf
 from data_beam.readers import encoding
-from maxlm.config import command_line
+from maxlm.cli import command_line
 
 _WORDS = re.findall(r"\w+", """
 the a tea leaf river mountain merchant carried brewed long history of and in to from over harbour

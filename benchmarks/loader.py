@@ -25,7 +25,8 @@ from pathlib import Path
 import numpy as np
 
 from data_beam.sinks.array_record import write_shard
-from maxlm.config import DataConfig, TokenSource, command_line
+from maxlm.cli import command_line
+from maxlm.config import DataConfig, TokenSource
 from maxlm.data.corpus import TOKENS_FORMAT, Manifest, SourceEntry, token_dtype
 from maxlm.data.loader import make_loader
 from maxlm.data.packing import BestFitLayout, ConcatLayout

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from maxlm.config import Parser, run_command
+from maxlm.cli.command_line import Parser, run_command
 from maxlm.telemetry.metrics import read_metrics
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -31,8 +31,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.train_worker import Job, Run, serve, tokens_of
-from maxlm import host_memory
-from maxlm.config import Config, ConfigError, Parser, RunFailure, resolve_config, run_command
+from maxlm.cli import host_memory
+from maxlm.cli.command_line import Parser, run_command
+from maxlm.config import Config, ConfigError, RunFailure, resolve_config
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -30,7 +30,7 @@ import numpy as np
 from data_beam.dedup import signatures
 from data_beam.readers.corpus_files import find_documents, read_rows
 from data_beam.runners.progress import StatusLine
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError
 
 COLUMNS = ["id", "split", "source", "path", "record", "sha256", "text"]

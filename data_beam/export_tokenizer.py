@@ -19,7 +19,7 @@ from data_beam.base import files
 from data_beam.models.samples import sample_documents
 from data_beam.readers.corpus_files import find_documents
 from data_beam.sinks import output_folder
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer
 from maxlm.data.tokenizer_export import to_huggingface

@@ -26,7 +26,7 @@ from data_beam.base import files
 from data_beam.export_tokenizer import write_tokenizer
 from data_beam.sinks import output_folder
 from data_beam.tokenizer.training import joined, symbol_lines
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data import sentencepiece_model
 from maxlm.data.huggingface_tokenizer import HuggingFaceTokenizer

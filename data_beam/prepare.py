@@ -33,7 +33,8 @@ from data_beam.sinks import output_folder
 from data_beam.stages import corpus_manifest, stage_manifest
 from data_beam.stages.run import manifest_dir, run_stage
 from data_beam.stages.start import COMMAND, OWN_FILES, PREVIEWED, check, show
-from maxlm.config import command_line
+from maxlm.cli import command_line
+from maxlm.config import resolve_config, split_overrides
 from maxlm.config.schema import ConfigError, suggestion
 
 
@@ -138,9 +139,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--dry_run", action="store_true",
                         help="write nothing: make the checks of a run, print the plan, and what "
                         f"the filters would decide on {PREVIEWED} documents")
-    words, overrides = command_line.split_overrides(argv)
+    words, overrides = split_overrides(argv)
     arguments, beam_words = parser.parse_known_args(words)
-    recipe = command_line.resolve_config(RecipeConfig, arguments.config, overrides)
+    recipe = resolve_config(RecipeConfig, arguments.config, overrides)
     options = beam_options.pipeline_options(beam_words, parser)
     stages = _stages(arguments.stages)
     if arguments.dry_run:

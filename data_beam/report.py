@@ -29,7 +29,7 @@ from data_beam.runners import beam_options
 from data_beam.runners.progress import Progress
 from data_beam.sinks import output_folder
 from data_beam.stages import corpus_manifest, stage_manifest
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.tokenizer import Tokenizer
 

@@ -35,7 +35,7 @@ from data_beam.runners.progress import Progress
 from data_beam.sinks import array_record, output_folder
 from data_beam.stages.stage_manifest import read_reports
 from data_beam.tokenizer import pipeline
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.corpus import MANIFEST, SPLITS, TOKENS_FORMAT, Manifest, Shard, SourceEntry
 from maxlm.data.tokenizer import TOKENIZER_FILES, SentencePieceTokenizer, Tokenizer

@@ -22,7 +22,7 @@ from typing import Any
 from data_beam.models.samples import sample_documents
 from data_beam.readers.corpus_files import find_documents
 from data_beam.tokenizer.fertility import fertility, table
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError, suggestion
 from maxlm.data.corpus import SPLITS
 from maxlm.data.tokenizer import SentencePieceTokenizer, Tokenizer

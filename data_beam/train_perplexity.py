@@ -49,7 +49,7 @@ from data_beam.models.kneser_ney import FALLBACK_DISCOUNTS, estimate
 from data_beam.models.units import UNITS, Tokens, vocabulary_of
 from data_beam.readers.corpus_files import find_documents
 from data_beam.sinks import output_folder
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError
 
 _CHARACTER_LANGUAGES = ("zh", "ja", "yue", "wuu")

@@ -39,7 +39,7 @@ from data_beam.models import classifier_training, folder
 from data_beam.models.classifier import TASKS, HashedNgrams, Task
 from data_beam.runners.progress import StatusLine
 from data_beam.sinks import output_folder
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError
 
 _MAX_NGRAMS = 8

@@ -44,7 +44,7 @@ from data_beam.tokenizer.training import (
     symbol_lines,
     train,
 )
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError
 from maxlm.data.sentencepiece_model import exact_unigram
 from maxlm.data.tokenizer import SENTENCEPIECE_FILE, SPACE_MARK, SentencePieceTokenizer

@@ -10,7 +10,9 @@ overridden, for example --config.data.tokens=OTHER (made with the same tokenizer
 import json
 from collections.abc import Sequence
 
-from maxlm.config import Config, ConfigError, Parser, natures, run_command, split_overrides
+from maxlm.cli.command_line import Parser, run_command
+from maxlm.config import Config, ConfigError, natures, split_overrides
+from maxlm.evals.evaluator import EvaluatedRun
 from maxlm.evals.held_out import HeldOut, evaluation_plan
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.telemetry.console import log
@@ -38,8 +40,8 @@ def main(argv: Sequence[str]) -> int:
     changed = evaluation_differences(run.plan.get("evaluation"), plan.describe())
     if changed and not any("data" in natures(Config)[name] for name, _ in overrides):
         log(f"note: not the evaluation set of the run's metrics.jsonl: {'; '.join(changed)}")
-    held_out = HeldOut(run.config, run.mesh, placement, run.params, plan)
-    scores = held_out.run(run.params)
+    evaluated = EvaluatedRun(run.config, run.mesh, placement, run.params, plan)
+    scores = HeldOut(evaluated).score(run.params)
     assert scores is not None  # nothing interrupts it
     print(json.dumps(finite_row({"step": run.step, "split": run.config.evals.split,
                                  "eval/set": plan.hash[:12], **scores}), indent=2))

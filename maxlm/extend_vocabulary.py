@@ -18,7 +18,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from maxlm.config import ConfigError, Parser, local_path, run_command, to_plain
+from maxlm.cli.command_line import Parser, run_command
+from maxlm.config import ConfigError, local_path, to_plain
 from maxlm.data.tokenizer import Tokenizer
 from maxlm.parallel.mesh import make_mesh
 from maxlm.training.checkpoint_reader import Meta, Reader

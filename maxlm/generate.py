@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 
-from maxlm.config import ConfigError, Parser, run_command, split_overrides
+from maxlm.cli.command_line import Parser, run_command
+from maxlm.config import ConfigError, split_overrides
 from maxlm.models.sampling import Sampling, continue_prompts
 from maxlm.parallel.mesh import batch_shards
 from maxlm.precision.policy import compute_dtype

@@ -6,13 +6,12 @@ and losses of a run that was never stopped.
 """
 
 if __name__ == "__main__":  # before the imports that take seconds
+    from maxlm.cli.host_memory import restart_if_asked
     from maxlm.cli.stop_signals import exit_at_once
-    from maxlm.host_memory import restart_if_asked
     restart_if_asked()
     exit_at_once()
 
 import contextlib
-import dataclasses
 import json
 import time
 from collections.abc import Sequence
@@ -21,27 +20,21 @@ from typing import Any
 
 import jax
 
-from maxlm import host_memory
+from maxlm.cli import host_memory
+from maxlm.cli.command_line import run_command
 from maxlm.cli.stop_signals import StopSignals
-from maxlm.config import (
-    Config,
-    ConfigError,
-    Parser,
-    local_path,
-    resolve_config,
-    run_command,
-    split_overrides,
-    to_plain,
-)
+from maxlm.cli.train_arguments import parse_arguments
+from maxlm.config import Config, ConfigError, to_plain
 from maxlm.data.loader import make_loader
 from maxlm.data.plan import Plan
-from maxlm.evals.held_out import HeldOut, evaluation_due, evaluation_missing, evaluation_plan
+from maxlm.evals import EvaluatedRun, Evaluator, build_evaluators
+from maxlm.evals.held_out import evaluation_plan
 from maxlm.models import counts
 from maxlm.parallel import processes
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import make_mesh
-from maxlm.telemetry.console import Progress, duration, log
-from maxlm.telemetry.metrics import MetricsFile
+from maxlm.telemetry import RunStart, open_sinks
+from maxlm.telemetry.console import duration, log
 from maxlm.training import step as steps
 from maxlm.training.checkpoint_reader import Meta
 from maxlm.training.checkpoints import Checkpointer
@@ -54,37 +47,8 @@ from maxlm.training.state import TrainState, abstract_state, init_state
 from maxlm.training.stop import AgreedStop, verify_stop
 
 
-def parse_arguments(argv: Sequence[str]) -> tuple[Any, Config]:
-    parser = Parser(prog="python -m maxlm.train", description=__doc__, fields=Config)
-    parser.add_argument("--config", required=True, help="a config file, for example configs/7b.py")
-    parser.add_argument("--workdir", required=True, help="directory of this run; made if missing")
-    parser.add_argument(
-        "--compilation_cache", default=str(Path.home() / ".cache" / "maxlm" / "compiled"),
-        help="where compiled programs are kept for the next start; '' for none (%(default)s)")
-    parser.add_argument(
-        "--grace_seconds", type=float, default=25.0, metavar="SECONDS",
-        help="SIGTERM and SIGHUP save a checkpoint and exit with status 75, at the latest after "
-        "this time; choose less than the time after which the scheduler kills the process, often "
-        "30 s (%(default)s)")
-    parser.add_argument(
-        "--new_evaluation_set", action="store_true",
-        help="resume although the texts that evaluations score have changed; metrics.jsonl says "
-        "from which step")
-    parser.add_argument(
-        host_memory.OPTION, action="store_true", help="on the CPU: restart with huge pages, which "
-        "makes a step up to a fifth shorter (glibc 2.35 or later)")
-    processes.add_arguments(parser)
-    rest, overrides = split_overrides(argv)
-    arguments = parser.parse_args(rest)
-    if not arguments.grace_seconds > 0:
-        raise ConfigError(f"--grace_seconds: must be above 0, got {arguments.grace_seconds}")
-    arguments.workdir = local_path(arguments.workdir, "--workdir")
-    config = resolve_config(Config, arguments.config, overrides)
-    return arguments, dataclasses.replace(config, data=config.data.with_absolute_paths())
-
-
 def main(argv: Sequence[str]) -> int:
-    arguments, config = parse_arguments(argv)
+    arguments, config = parse_arguments(argv, __doc__)
     workdir = arguments.workdir
     with contextlib.ExitStack() as stack:
         signals = stack.enter_context(StopSignals(arguments.grace_seconds))
@@ -148,9 +112,11 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
     config, change = resolve_schedule(
         config, stored_config(found[2].config) if found and saved_plan["hash"] else None, start)
     stop = AgreedStop(signals.asked)
-    evaluate_first = start == 0 or bool(stop.vote(
-        first_process and evaluation_missing(config, start, workdir / "metrics.jsonl")))
-    if start >= config.run.steps and not evaluate_first:
+    evaluators = build_evaluators(EvaluatedRun(
+        config, mesh, placement, abstract.params, evaluation, interrupted=stop.now))
+    evaluated_first = [evaluator for evaluator in evaluators if start == 0 or stop.vote(
+        first_process and evaluator.missing(start, workdir / "metrics.jsonl"))]
+    if start >= config.run.steps and not evaluated_first:
         report(f"nothing to do: the checkpoint of step {start} is at or past the last step "
                f"({config.run.steps}); to train on, raise --config.run.steps. The learning rate "
                "then stays at the end of its schedule; --config.schedule.if_steps_change has the "
@@ -160,27 +126,31 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         report(f"note: {change}")
     if first_process:
         write_run_files(config, workdir, plan.tokenizer())
-    metrics_file = stack.enter_context(contextlib.closing(MetricsFile(
-        workdir / "metrics.jsonl", (start or -1) if found else None, report))
-    ) if first_process else None
+    sinks = open_sinks(RunStart(
+        config, workdir, (start or -1) if found else None, report)) if first_process else []
+    for sink in sinks:
+        stack.enter_context(contextlib.closing(sink))
+
+    def write(row: dict[str, Any]) -> None:
+        for sink in sinks:
+            sink.write(row)
+
     lines, row = start_notes(start, description, saved_plan)
     for line in lines:
         report(line)
-    if row and metrics_file:
-        metrics_file.write(row)
+    if row:
+        write(row)
     description["evaluation"] = description["evaluation"] or saved_plan.get("evaluation")
 
     # -- programs ----------------------------------------------------------------------------
     began = time.monotonic()
     train_step = steps.compile_train_step(
         config, mesh, abstract, placement.abstract(config.data.sequence_length))
-    held_out = HeldOut(config, mesh, placement, abstract.params, evaluation) if (
-        evaluation) else None
+    for evaluator in evaluators:
+        evaluator.compile()
     report(f"compiled in {time.monotonic() - began:.1f} s")
 
     # -- loop --------------------------------------------------------------------------------
-    progress = Progress(config.run.steps, config.telemetry.console_seconds,
-                        counts.flops_per_token(config.model, config.data.sequence_length))
     passed_epochs = plan.passed_epochs()
     finished_last = time.monotonic()
 
@@ -196,45 +166,38 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
             "loss", "grad_norm", "update_norm", "param_norm", "learning_rate")}
         row |= {"tokens": tokens_seen, "tokens_per_second": values["tokens"] / seconds,
                 "step_seconds": seconds, "data_wait_seconds": waited}
-        if metrics_file and (step % config.telemetry.log_every == 0 or step == config.run.steps):
-            metrics_file.write(row)
-            progress.step(row)
+        if step % config.telemetry.log_every == 0 or step == config.run.steps:
+            write(row)
         checkpointer.after_step(step, values)
         if step in passed_epochs:
             report(f"step {step}: epochs passed: " + ", ".join(
                 f"{name} {epochs}" for name, epochs in passed_epochs[step].items()))
-            if metrics_file:
-                metrics_file.write({"step": step} | {
-                    f"data/{name}/epochs": epochs
-                    for name, epochs in passed_epochs[step].items()})
+            write({"step": step} | {f"data/{name}/epochs": epochs
+                                    for name, epochs in passed_epochs[step].items()})
 
-    def evaluate(step: int, state: TrainState) -> None:
+    def evaluate(due: Sequence[Evaluator], step: int, state: TrainState) -> None:
         nonlocal finished_last, cut_short
-        if held_out is None:
-            return
-        row = held_out.run(state.params, stop.now)
-        if row is None:
-            cut_short = True  # the next start repeats the evaluation of this step
-            return
-        if metrics_file:
-            metrics_file.write({"step": step, **row})
-        report(f"step {step}: held-out loss {row['eval/loss']:.4f}, "
-               f"perplexity {row['eval/perplexity']:.2f}, "
-               f"bits per byte {row['eval/bits_per_byte']:.4f}")
-        checkpointer.after_evaluation(step, row["eval/loss"])
+        for evaluator in due:
+            row = evaluator.run(state)
+            if row is None:
+                cut_short = True  # the next start repeats the evaluations that are missing
+                return
+            write({"step": step, **row})
+            report(f"step {step}: {evaluator.summary(row)}")
+            if "eval/loss" in row:
+                checkpointer.after_evaluation(step, row["eval/loss"])
         finished_last = time.monotonic()
 
     def save(step: int, state: TrainState) -> None:
         nonlocal finished_last
-        if metrics_file:
-            metrics_file.sync()
+        for sink in sinks:
+            sink.sync()
         checkpointer.save(step, state, Meta(
             config=to_plain(config), plan=description, tokens=tokens_seen))
         finished_last = time.monotonic()
 
     cut_short = False
-    if evaluate_first:
-        evaluate(start, state)
+    evaluate(evaluated_first, start, state)
     loader = stack.enter_context(contextlib.closing(make_loader(
         plan, start, config.run.steps, placement.local_rows, workers=config.data.workers,
         prefetch=config.data.prefetch)))
@@ -245,9 +208,9 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         if stop.due():
             break
         last = step == config.run.steps
-        evaluate_now = evaluation_due(config, step)
+        due = [evaluator for evaluator in evaluators if evaluator.due(step)]
         save_now = checkpointer.due(step) or last
-        if pending and (evaluate_now or save_now):
+        if pending and (due or save_now):
             # Finish the previous step first, so that the times of the two steps are separate.
             finish(*pending)
             pending = None
@@ -267,11 +230,11 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         if pending:
             finish(*pending)
         pending = (step, metrics, vote, waited)
-        if evaluate_now or save_now:
+        if due or save_now:
             finish(*pending)
             pending = None
-        if evaluate_now:
-            evaluate(step, state)
+        if due:
+            evaluate(due, step, state)
         if save_now:  # after the evaluation: a run killed between the two repeats the evaluation
             save(step, state)
             saved = step

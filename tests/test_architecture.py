@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # A folder may import from those in the same or a lower layer; no two import each other.
 LAYERS = {
     "maxlm": [
-        {"cli"},
         {"config"},
+        {"cli"},
         {"parallel", "precision", "kernels"},
         {"models", "data"},
         {"training", "telemetry", "interop"},

@@ -18,7 +18,8 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState, create_runner
 
 from data_beam.runners.worker_processes import LocalRunner, start_fork_server
-from maxlm.config import ConfigError, Parser
+from maxlm.cli.command_line import Parser
+from maxlm.config import ConfigError
 
 DEFAULT_RUNNER = "FnApiRunner"  # Beam's own, DirectRunner, first tries to download the Prism runner
 

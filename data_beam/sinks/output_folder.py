@@ -15,7 +15,7 @@ from apache_beam.io.filesystem import FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files
-from maxlm.config import outputs
+from maxlm.cli import outputs
 from maxlm.config.schema import ConfigError
 
 _MARKER = "made_by"  # file in the temporary folder while a run is unfinished; it names the command

@@ -1,1 +1,5 @@
-"""What the commands share about signals and exit statuses. Imports nothing else of maxlm."""
+"""What the commands share: flags, errors, signals, exit statuses, locks.
+
+`interrupts`, `stop_signals` and `host_memory` are imported first, so they import nothing that takes
+long.
+"""

@@ -1,19 +1,13 @@
-"""Configuration: the fields and their checks, config files, and command-line overrides."""
+"""Configuration: the fields and their checks, config files, and overrides of fields as text."""
 
-from maxlm.config.command_line import (
-    Parser,
-    RunFailure,
-    load_config_file,
-    local_path,
-    resolve_config,
-    run_command,
-    split_overrides,
-)
-from maxlm.config.overrides import override
+from maxlm.config.files import load_config_file, resolve_config
+from maxlm.config.overrides import override, split_overrides
 from maxlm.config.schema import (
     ConfigError,
+    RunFailure,
     build,
     from_config_dict,
+    local_path,
     natures,
     setting,
     to_config_dict,
@@ -39,9 +33,9 @@ from maxlm.config.trainer import (
 
 __all__ = [
     "MESH_AXES", "CheckpointConfig", "Config", "ConfigError", "DataConfig",
-    "EvalsConfig", "MixtureStage", "ModelConfig", "OptimizerConfig", "ParallelConfig", "Parser",
+    "EvalsConfig", "MixtureStage", "ModelConfig", "OptimizerConfig", "ParallelConfig",
     "PrecisionConfig", "RunConfig", "RunFailure", "ScheduleConfig", "TelemetryConfig",
     "TokenSource", "build", "from_config_dict", "load_config_file", "local_path",
-    "natures", "override", "resolve_config", "run_command", "setting", "shrink", "split_overrides",
+    "natures", "override", "resolve_config", "setting", "shrink", "split_overrides",
     "to_config_dict", "to_plain", "variant",
 ]

@@ -5,12 +5,35 @@ import difflib
 import json
 import types
 import typing
+from collections.abc import Sequence
 from typing import Any
 
 import ml_collections
 
 from maxlm.config import schema
 from maxlm.config.schema import ConfigError
+
+
+def split_overrides(argv: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Separates `--config.a.b=value` (or `--config.a.b value`) from the other arguments."""
+    rest: list[str] = []
+    overrides: list[tuple[str, str]] = []
+    position = 0
+    while position < len(argv):
+        word = argv[position]
+        if word.startswith("--config."):
+            name, equals, value = word[len("--config."):].partition("=")
+            if not equals:
+                position += 1
+                if position == len(argv) or argv[position].startswith("--"):
+                    raise ConfigError(
+                        f"--config.{name}: no value given; write --config.{name}=VALUE")
+                value = argv[position]
+            overrides.append((name, value))
+        else:
+            rest.append(word)
+        position += 1
+    return rest, overrides
 
 
 def _parse(text: str, kind: Any, path: str) -> Any:

@@ -9,9 +9,11 @@ it. Every mistake is a `ConfigError`: one line that names the field and what is 
 import dataclasses
 import difflib
 import math
+import os
 import types
 import typing
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import ml_collections
@@ -35,6 +37,10 @@ Nature = Literal["model", "training", "data", "computation", "output"]
 
 class ConfigError(ValueError):
     """A setting that cannot be used; the message names it and says what to change."""
+
+
+class RunFailure(RuntimeError):
+    """A failure that is no mistake in the settings; the message says what to do."""
 
 
 def setting(
@@ -81,6 +87,18 @@ def natures(kind: type) -> dict[str, frozenset[Nature]]:
         else:
             found[field.name] = field.metadata["affects"]
     return found
+
+
+def local_path(text: str | os.PathLike[str], field: str) -> Path:
+    """The path of a file or directory of this machine.
+
+    Raises:
+      ConfigError: it is a URL, which Python would take for a directory named `gs:`.
+    """
+    if "://" in os.fspath(text):
+        raise ConfigError(f"{field}: {os.fspath(text)!r} is a URL; give the path at which the "
+                          "bucket is mounted (gcsfuse, s3fs, ...)")
+    return Path(text)
 
 
 def suggestion(name: str, valid: Iterable[str]) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 import ml_collections
 
 from maxlm.config import schema
-from maxlm.config.command_line import local_path
-from maxlm.config.schema import ConfigError, setting
+from maxlm.config.schema import ConfigError, local_path, setting
 
 # The mesh axes, in the order of the device array: slow links first. See docs/architecture.md.
 MESH_AXES = ("data", "stage", "fsdp", "expert", "context", "tensor")

@@ -1,8 +1,7 @@
 """Held-out loss, perplexity and bits per byte, in total and by source."""
 
+import functools
 import math
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,8 +10,8 @@ import numpy as np
 from maxlm.config import Config, ConfigError
 from maxlm.data.evaluation_plan import EvaluationPlan
 from maxlm.data.loader import make_loader
-from maxlm.parallel.batches import BatchPlacement
-from maxlm.telemetry.metrics import read_metrics
+from maxlm.evals.evaluator import EvaluatedRun, Evaluator
+from maxlm.training.state import TrainState
 from maxlm.training.step import compile_eval_step
 
 
@@ -54,58 +53,56 @@ def evaluation_plan(config: Config, tokenizer_sha256: str) -> EvaluationPlan:
     return plan
 
 
-def evaluation_due(config: Config, step: int) -> bool:
-    """Whether an evaluation follows the step."""
-    every = config.evals.every_steps
-    return bool(every) and (step % every == 0 or step == config.run.steps)
-
-
-def evaluation_missing(config: Config, step: int, metrics: Path) -> bool:
-    """Whether a signal stopped the run after `step` and before the evaluation that follows it.
+class HeldOut(Evaluator):
+    """Scores the same rows of a split each time.
 
     Args:
-      metrics: the metrics.jsonl of the run.
-    """
-    rows = read_metrics(metrics) if metrics.exists() else []
-    evaluated = {row["step"] for row in rows if "eval/loss" in row}
-    return evaluation_due(config, step) and bool(evaluated) and step not in evaluated
-
-
-class HeldOut:
-    """Scores the same rows of a split each time that `run` is called.
-
-    Args:
-      config: of the run.
-      mesh, placement: the devices of parameters and rows.
-      params: weights, or their shapes and shardings; compilation needs no values.
-      plan: the rows to score, from `evaluation_plan`.
+      run: what is evaluated. Its `plan` comes from `evaluation_plan`.
     """
 
-    def __init__(self, config: Config, mesh: jax.sharding.Mesh, placement: BatchPlacement,
-                 params: Any, plan: EvaluationPlan):
-        self._plan = plan
-        self._placement = placement
-        self._step = compile_eval_step(config, mesh, params,
-                                       placement.abstract(config.data.sequence_length,
-                                                          evaluation=True))
+    name = "eval/loss"
 
-    def run(self, params: Any,
-            interrupted: Callable[[], bool] = lambda: False) -> dict[str, float] | None:
+    def __init__(self, run: EvaluatedRun):
+        assert run.plan is not None
+        self._run, self._plan = run, run.plan
+
+    @classmethod
+    def build(cls, run: EvaluatedRun) -> "HeldOut | None":
+        return cls(run) if run.plan is not None else None
+
+    def compile(self) -> None:
+        _ = self._step
+
+    @functools.cached_property
+    def _step(self) -> Any:
+        run = self._run
+        return compile_eval_step(run.config, run.mesh, run.params, run.placement.abstract(
+            run.config.data.sequence_length, evaluation=True))
+
+    def due(self, step: int) -> bool:
+        config = self._run.config
+        return step % config.evals.every_steps == 0 or step == config.run.steps
+
+    def run(self, state: TrainState) -> dict[str, float] | None:
+        return self.score(state.params)
+
+    def summary(self, row: dict[str, Any]) -> str:
+        return (f"held-out loss {row['eval/loss']:.4f}, perplexity {row['eval/perplexity']:.2f}, "
+                f"bits per byte {row['eval/bits_per_byte']:.4f}")
+
+    def score(self, params: Any) -> dict[str, float] | None:
         """Scores the split.
-
-        Args:
-          interrupted: called before each batch; True ends the evaluation.
 
         Returns:
           None if interrupted, else eval/loss, eval/perplexity, eval/bits_per_byte and eval/tokens
           over all scored tokens, and the same for each source as eval/SOURCE/...
         """
-        plan = self._plan
+        plan, placement = self._plan, self._run.placement
         sums = np.zeros((len(plan.sources), 3))  # nats, tokens, bytes in float64
-        for _, rows in make_loader(plan, 0, plan.batches, self._placement.local_rows):
-            if interrupted():
+        for _, rows in make_loader(plan, 0, plan.batches, placement.local_rows):
+            if self._run.interrupted():
                 return None
-            scored = jax.device_get(self._step(params, self._placement.put(rows, evaluation=True)))
+            scored = jax.device_get(self._step(params, placement.put(rows, evaluation=True)))
             values = np.stack([scored[name].astype(np.float64)
                                for name in ("nats", "tokens", "bytes")], axis=1)
             np.add.at(sums, scored["source"], values)

@@ -13,21 +13,6 @@ from jax.experimental import multihost_utils
 from maxlm.config import ConfigError, RunFailure
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags that every multi-process command has."""
-    group = parser.add_argument_group(
-        "several processes",
-        "On a TPU pod, GKE or Slurm, --distributed finds the others by itself; elsewhere start one "
-        "process a host with the same address and count and its own id.")
-    group.add_argument("--distributed", action="store_true", help="join the cluster's processes")
-    group.add_argument("--coordinator_address", help="host:port of process 0")
-    group.add_argument("--num_processes", type=int, help="how many processes there are")
-    group.add_argument("--process_id", type=int, help="which of them this is, from 0")
-    group.add_argument(
-        "--start_timeout", type=int, default=300, metavar="SECONDS",
-        help="how long the processes wait for each other at start (default: %(default)s)")
-
-
 def start(arguments: argparse.Namespace) -> None:
     """Joins the other processes, if the flags say that there are any.
 

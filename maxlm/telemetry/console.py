@@ -1,7 +1,11 @@
-"""The progress line of a training run."""
+"""Lines on the console: the progress of a training run."""
 
 import sys
 import time
+from typing import Any
+
+from maxlm.models import counts
+from maxlm.telemetry.sink import RunStart, Sink
 
 
 def duration(seconds: float) -> str:
@@ -11,7 +15,7 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
 
 
-class Progress:
+class Progress(Sink):
     """Prints a line with loss, speed and time left, at most every `interval` seconds.
 
     The time left is based on the mean step time of this process, without its first step, which is
@@ -25,8 +29,16 @@ class Progress:
         self._last_print = -float("inf")
         self._first: tuple[int, float] | None = None
 
-    def step(self, row: dict[str, float]) -> None:
-        """Takes a row of metrics.jsonl."""
+    @classmethod
+    def open(cls, run: RunStart) -> "Progress":
+        config = run.config
+        return cls(config.run.steps, config.telemetry.console_seconds,
+                   counts.flops_per_token(config.model, config.data.sequence_length))
+
+    def write(self, row: dict[str, Any]) -> None:
+        """Prints a row of a train step. Rows without a training loss have no line here."""
+        if "loss" not in row:
+            return
         now = time.monotonic()
         step = int(row["step"])
         if self._first is None:

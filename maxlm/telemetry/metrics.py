@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from maxlm.config import ConfigError
+from maxlm.telemetry.sink import RunStart, Sink
 
 
 def finite_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -18,7 +19,7 @@ def finite_row(row: dict[str, Any]) -> dict[str, Any]:
     return row | dict.fromkeys(nonfinite) | ({"nonfinite": nonfinite} if nonfinite else {})
 
 
-class MetricsFile:
+class MetricsFile(Sink):
     """Appends rows to RUN/metrics.jsonl, without a buffer in this process."""
 
     def __init__(self, path: str | os.PathLike[str], resume_step: int | None,
@@ -49,6 +50,10 @@ class MetricsFile:
         os.replace(temporary, self._path)
         # Unbuffered: on a full disk the write itself fails, and no flush fails again at exit.
         self._file = self._path.open("ab", buffering=0)
+
+    @classmethod
+    def open(cls, run: RunStart) -> "MetricsFile":
+        return cls(run.workdir / "metrics.jsonl", run.resume_step, run.report)
 
     def write(self, row: dict[str, Any]) -> None:
         """Appends `finite_row(row)`. Raises OSError if it cannot be written completely."""

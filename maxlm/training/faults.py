@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import jax
 
+from maxlm.cli.outputs import full_disk
 from maxlm.config import RunFailure
-from maxlm.config.outputs import full_disk
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
+from maxlm.cli import outputs
 from maxlm.config import (
     Config,
     ConfigError,
@@ -19,7 +20,6 @@ from maxlm.config import (
     from_config_dict,
     local_path,
     natures,
-    outputs,
     override,
     to_plain,
 )

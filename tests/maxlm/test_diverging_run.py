@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from maxlm import evaluate, train
-from maxlm.config import ConfigError, RunFailure, run_command
+from maxlm.cli.command_line import run_command
+from maxlm.config import ConfigError, RunFailure
 from tests import training_runs as runs
 
 # Saves after each step; the miniature warms up in one step.

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from maxlm import train
-from maxlm.config import run_command
+from maxlm.cli.command_line import run_command
 from tests import training_runs as runs
 from tests.token_corpora import tiny_tokenizer, write_split
 

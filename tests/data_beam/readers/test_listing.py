@@ -19,7 +19,7 @@ from data_beam.config import EvaluationSetConfig, InputConfig, RecipeConfig, Sou
 from data_beam.decontaminate import evaluation_sets
 from data_beam.readers.listing import fingerprint, list_files
 from data_beam.readers.recipe_inputs import raw_folder
-from maxlm.config import command_line
+from maxlm.cli import command_line
 from maxlm.config.schema import ConfigError
 from tests.data_beam.readers.reading import read
 

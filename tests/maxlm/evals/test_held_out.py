@@ -10,6 +10,7 @@ import pytest
 import sentencepiece
 
 from maxlm.config import ConfigError, EvalsConfig, ModelConfig, ParallelConfig
+from maxlm.evals import EvaluatedRun
 from maxlm.evals.held_out import HeldOut, evaluation_plan, summarise
 from maxlm.models import transformer
 from maxlm.parallel.batches import BatchPlacement
@@ -81,11 +82,12 @@ def test_loss_perplexity_and_bits_per_byte(tokens, parallel, devices, batches):
     settings = config(directory, batches)
     mesh = make_mesh(parallel, jax.devices()[:devices])
     abstract = abstract_state(settings, mesh).params
-    held_out = HeldOut(settings, mesh, BatchPlacement(mesh, 2), abstract, plan(settings))
+    held_out = HeldOut(EvaluatedRun(
+        settings, mesh, BatchPlacement(mesh, 2), abstract, plan(settings)))
     weights = jax.tree.map(lambda leaf, a: jax.device_put(leaf, a.sharding), params(), abstract)
     wanted = by_hand(encoded)
     for _ in range(2):  # the same rows again
-        found = held_out.run(weights)
+        found = held_out.score(weights)
         assert set(found) == set(wanted)
         for name, value in wanted.items():
             np.testing.assert_allclose(found[name], value, rtol=2e-6, err_msg=name)
@@ -96,7 +98,8 @@ def test_a_model_that_knows_nothing_has_the_perplexity_of_the_vocabulary(tokens)
     settings = config(directory, 3)
     mesh = make_mesh(ParallelConfig(), jax.devices()[:1])
     zeros = jax.tree.map(lambda leaf: 0 * leaf, params())
-    found = HeldOut(settings, mesh, BatchPlacement(mesh, 2), zeros, plan(settings)).run(zeros)
+    run = EvaluatedRun(settings, mesh, BatchPlacement(mesh, 2), zeros, plan(settings))
+    found = HeldOut(run).score(zeros)
     np.testing.assert_allclose(found["eval/perplexity"], 400, rtol=1e-5)
 
 

@@ -6,8 +6,8 @@ import os
 import jax.numpy as jnp
 import pytest
 
+from maxlm.cli.outputs import full_disk
 from maxlm.config import RunFailure
-from maxlm.config.outputs import full_disk
 from maxlm.training.faults import naming_full_disk, naming_no_memory
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from maxlm.host_memory import OPTION, SETTINGS, VARIABLE, settings_apply
+from maxlm.cli.host_memory import OPTION, SETTINGS, VARIABLE, settings_apply
 
 GLIBC = os.confstr("CS_GNU_LIBC_VERSION") if sys.platform == "linux" else ""
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -41,7 +41,7 @@ def test_only_for_a_program_that_computes_on_the_cpu(tmp_path, monkeypatch):
 def test_the_same_program_restarts_in_the_same_process(own, option, restarts, tmp_path):
     (tmp_path / "program.py").write_text(
         "import json, os, sys\nprint(os.getpid(), flush=True)\n"
-        "from maxlm.host_memory import restart_if_asked\nrestart_if_asked()\n"
+        "from maxlm.cli.host_memory import restart_if_asked\nrestart_if_asked()\n"
         "print(json.dumps([os.getpid(), sys.argv[1:], sys.flags.dev_mode, __name__,"
         f" os.environ.get({VARIABLE!r}), sys.stdin.read()]))\n")
     environment = {**os.environ, "JAX_PLATFORMS": "cpu",
@@ -84,7 +84,7 @@ def test_glibc_takes_the_settings(settings):
 @pytest.mark.parametrize("settings", [None, SETTINGS, SETTINGS + ":glibc.malloc.arena_max=2"])
 def test_memory_of_the_first_step_is_returned_to_the_system(settings):
     """In `trim_after_compile` buffers of 8 MB are their own mappings, later malloc's own."""
-    code = ("import ctypes\nfrom maxlm.host_memory import trim_after_compile\n"
+    code = ("import ctypes\nfrom maxlm.cli.host_memory import trim_after_compile\n"
             "c = ctypes.CDLL(None)\nc.malloc.restype = ctypes.c_void_p\n"
             "c.free.argtypes = [ctypes.c_void_p]\n"
             "class Info(ctypes.Structure):\n"
