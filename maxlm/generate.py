@@ -9,7 +9,7 @@ continuation, or with --json one object a line.
 import json
 import math
 import os
-import sys
+import time
 from collections.abc import Sequence
 
 import jax
@@ -20,8 +20,11 @@ from maxlm.config import ConfigError, split_overrides
 from maxlm.models.sampling import Sampling, continue_prompts
 from maxlm.parallel.mesh import batch_shards
 from maxlm.precision.policy import compute_dtype
+from maxlm.telemetry.console import duration, log
 from maxlm.training.faults import naming_no_memory
 from maxlm.training.runs import Run, open_run
+
+PROGRESS_SECONDS = 5.0  # between lines on standard error
 
 
 def refuse_what_does_not_fit(run: Run, prompts: int, tokens: int) -> None:
@@ -86,8 +89,8 @@ def main(argv: Sequence[str]) -> int:
     prompts = [[tokenizer.bos_id, *tokenizer.encode(prompt)] for prompt in arguments.prompt]
     longest = max(map(len, prompts)) + arguments.max_tokens
     if longest > run.config.data.sequence_length:
-        print(f"note: {longest} tokens are more than the {run.config.data.sequence_length} the "
-              "model was trained on at once; it may ramble past them", file=sys.stderr)
+        log(f"note: {longest} tokens are more than the {run.config.data.sequence_length} the "
+            "model was trained on at once; it may ramble past them")
     refuse_what_does_not_fit(run, len(prompts), longest)
     allowed = np.zeros(run.config.model.vocab_size, bool)
     allowed[: tokenizer.vocab_size] = tokenizer.piece_bytes() > 0  # no BOS, padding, unknown
@@ -95,11 +98,18 @@ def main(argv: Sequence[str]) -> int:
 
     added: list[list[int]] = [[] for _ in prompts]
     ended = [False] * len(prompts)
+    began = shown = time.monotonic()
     with (jax.set_mesh(run.mesh),
           naming_no_memory("ask for fewer tokens (--max_tokens) or fewer prompts at once")):
-        for new in continue_prompts(run.params, prompts, arguments.max_tokens, allowed,
-                                    tokenizer.eos_id, sampling, run.config.model,
-                                    run.config.precision):
+        for count, new in enumerate(continue_prompts(
+                run.params, prompts, arguments.max_tokens, allowed, tokenizer.eos_id, sampling,
+                run.config.model, run.config.precision), 1):
+            now = time.monotonic()
+            if now - shown >= PROGRESS_SECONDS:
+                shown, left = now, (now - began) / count * (arguments.max_tokens - count)
+                log(f"token {count:,} of at most {arguments.max_tokens:,}, "
+                    f"{count / (now - began):,.1f} tokens/s in each text, at most {duration(left)} "
+                    "left")
             for i, token in enumerate(new):
                 if token is not None:
                     added[i].append(token)

@@ -124,6 +124,16 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
         return 0
     if change:
         report(f"note: {change}")
+
+    # -- programs ----------------------------------------------------------------------------
+    began = time.monotonic()
+    train_step = steps.compile_train_step(
+        config, mesh, abstract, placement.abstract(config.data.sequence_length))
+    for evaluator in evaluators:
+        evaluator.compile()
+    report(f"compiled in {time.monotonic() - began:.1f} s")
+
+    # -- outputs: a start that was refused has written nothing until here -------------------
     if first_process:
         write_run_files(config, workdir, plan.tokenizer())
     sinks = open_sinks(RunStart(
@@ -141,14 +151,6 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
     if row:
         write(row)
     description["evaluation"] = description["evaluation"] or saved_plan.get("evaluation")
-
-    # -- programs ----------------------------------------------------------------------------
-    began = time.monotonic()
-    train_step = steps.compile_train_step(
-        config, mesh, abstract, placement.abstract(config.data.sequence_length))
-    for evaluator in evaluators:
-        evaluator.compile()
-    report(f"compiled in {time.monotonic() - began:.1f} s")
 
     # -- loop --------------------------------------------------------------------------------
     passed_epochs = plan.passed_epochs()

@@ -10,14 +10,27 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from maxlm.cli import interrupts
-from maxlm.config.overrides import describe, section
+from maxlm.config.overrides import describe, refuse_other_digits, section
 from maxlm.config.schema import ConfigError, RunFailure
+
+
+def _number(kind: type) -> Callable[[str], Any]:
+    """The function that reads flags of type int or float: ASCII digits only."""
+
+    def parse(text: str) -> Any:
+        try:
+            refuse_other_digits(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return kind(text)
+
+    return parse
 
 
 def size(text: str) -> int:
     """The type of a flag for a number of bytes: 50e6 is as good as 50000000."""
     try:
-        value = float(text)
+        value = _number(float)(text)
     except ValueError:
         value = math.nan
     if not 1 <= value < math.inf:  # false for a nan
@@ -37,6 +50,8 @@ class Parser(argparse.ArgumentParser):
         kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(**kwargs, add_help=False)
+        for kind in (int, float):
+            self.register("type", kind, _number(kind))
         self._fields, self._words = fields, []
         what = "this text" if fields is None else (
             "this text; --help=SECTION: the fields of a section; --help=all: everything")

@@ -17,11 +17,12 @@ from maxlm.config.overrides import override
 from maxlm.config.schema import ConfigError
 
 
-def load_config_file(argument: str) -> ml_collections.ConfigDict:
+def load_config_file(argument: str, kind: type | None = None) -> ml_collections.ConfigDict:
     """What `get_config()` of a config file returns.
 
     Args:
       argument: `path.py`, or `path.py:text` to call `get_config(text)`.
+      kind: config class of the command; a missing file is compared with files of this class only.
 
     Raises:
       ConfigError: no such file, no `get_config`, a mistake inside the file (with its line), or
@@ -30,7 +31,7 @@ def load_config_file(argument: str) -> ml_collections.ConfigDict:
     name, colon, text = argument.partition(".py:")
     path = Path(name + ".py" if colon else name)
     if not path.is_file():
-        raise _no_config_file(path, argument)
+        raise _no_config_file(path, argument, kind)
     if path.suffix != ".py":
         raise ConfigError(f"--config: {str(path)!r} is not a Python file; configs are .py files")
     spec = importlib.util.spec_from_file_location(f"config_{path.stem}", path)
@@ -54,26 +55,27 @@ def load_config_file(argument: str) -> ml_collections.ConfigDict:
     return config
 
 
-def _config_files(directory: Path) -> list[Path]:
-    """The files in a directory that define get_config()."""
+def _config_files(directory: Path, kind: type | None) -> list[Path]:
+    """The files in a directory that define get_config() and name the config class."""
+    name = rb"\b%s\b" % kind.__name__.encode() if kind else b""
     return sorted(file for file in directory.glob("*.py") if file.is_file()
-                  and b"def get_config" in file.read_bytes())
+                  and b"def get_config" in (text := file.read_bytes()) and re.search(name, text))
 
 
-def _no_config_file(path: Path, argument: str) -> ConfigError:
+def _no_config_file(path: Path, argument: str, kind: type | None) -> ConfigError:
     """Names the closest config file, of the same directory or of configs/."""
     if path.is_dir():
-        names = ", ".join(file.name for file in _config_files(path)) or "no config files"
+        names = ", ".join(file.name for file in _config_files(path, kind)) or "no config files"
         return ConfigError(f"--config: {str(path)!r} is a directory; it holds {names}")
     configs = Path("configs")
     if not configs.is_dir():
         configs = Path(os.path.relpath(Path(__file__).parents[2] / "configs"))
-    files: dict[str, Path] = {}  # by stem; the first directory with a name wins
+    files: dict[str, Path] = {}  # by stem in lower case; the first directory with a name wins
     for folder in (path.parent, configs, *sorted(p for p in configs.glob("*") if p.is_dir())):
-        for file in _config_files(folder):
-            files.setdefault(file.stem, file)
+        for file in _config_files(folder, kind):
+            files.setdefault(file.stem.lower(), file)
     stem, _, text = Path(argument.removesuffix(".py")).name.partition(":")
-    near = difflib.get_close_matches(stem.removesuffix(".py"), files, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(stem.removesuffix(".py").lower(), files, n=1, cutoff=0.7)
     if near:
         hint = f"did you mean {str(files[near[0]]) + (':' + text if text else '')!r}?"
     else:
@@ -111,7 +113,7 @@ def resolve_config(
     kind: type[schema.T], file: str, overrides: Sequence[tuple[str, str]]
 ) -> schema.T:
     """The checked dataclass of a config file with command-line overrides applied."""
-    config = load_config_file(file)
+    config = load_config_file(file, kind)
     fields = [field.name for field in dataclasses.fields(kind)]  # pyright: ignore
     if len(config) and not set(config) & set(fields):
         raise ConfigError(f"--config: {file!r} is a configuration of another command: its sections "

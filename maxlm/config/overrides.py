@@ -5,6 +5,7 @@ import difflib
 import json
 import types
 import typing
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,22 @@ def split_overrides(argv: Sequence[str]) -> tuple[list[str], list[tuple[str, str
     return rest, overrides
 
 
+def refuse_other_digits(text: str) -> None:
+    """Raises ValueError, with the ASCII form, for a number that is not written in ASCII.
+
+    Python would accept some of them. A Chinese input method may leave full-width digits (１２).
+    """
+    if text.isascii():
+        return
+    ascii_form = "".join(str(unicodedata.decimal(c)) if c.isdecimal()
+                         else unicodedata.normalize("NFKC", c) for c in text)
+    try:
+        float(ascii_form)
+    except ValueError:
+        return
+    raise ValueError(f"{text!r} has digits or signs that are not ASCII; write {ascii_form}")
+
+
 def _parse(text: str, kind: Any, path: str) -> Any:
     """Parses a command-line value: JSON for lists and tables, otherwise a scalar as in Python."""
     options = typing.get_args(kind) if typing.get_origin(kind) in (
@@ -52,6 +69,10 @@ def _parse(text: str, kind: Any, path: str) -> Any:
     if bool in options and text.lower() in ("true", "false", "1", "0"):
         return text.lower() in ("true", "1")
     if int in options or float in options:
+        try:
+            refuse_other_digits(text)
+        except ValueError as error:
+            raise ConfigError(f"{path}: {error}") from None
         try:
             return int(text) if int in options and float not in options else float(text)
         except ValueError:

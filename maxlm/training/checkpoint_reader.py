@@ -146,6 +146,15 @@ class Reader:
                 return f"file {name} has changed (checksum)"
         return None
 
+    def advice(self, damaged: int) -> str:
+        """Which checkpoint to use in place of a damaged one. Verifies files, from the newest on."""
+        others = [step for step in self.steps() if step != damaged]
+        while (step := newest_not_rejected(self.directory.parent, others)) is not None:
+            if self.damage(step) is None:
+                return f"add --step={step} to use the newest sound checkpoint"
+            others.remove(step)
+        return "there is no sound checkpoint"
+
     def read_meta(self, step: int) -> Meta:
         """Config, plan and token count of a checkpoint.
 

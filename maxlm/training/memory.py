@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import jax
+from jax.sharding import AbstractMesh, Mesh
 
-from maxlm.config import Config, ConfigError
+from maxlm.config import MESH_AXES, Config, ConfigError
 from maxlm.models.counts import param_count
 from maxlm.parallel import processes
 from maxlm.parallel.mesh import batch_shards
@@ -47,7 +48,7 @@ class Needed:
         return self.state + rest((self.gradients, self.activations))
 
 
-def needed(config: Config, mesh: jax.sharding.Mesh) -> Needed:
+def needed(config: Config, mesh: Mesh | AbstractMesh) -> Needed:
     """The lower bound for the train step of this configuration on each device of the mesh.
 
     All gradients exist at the same time, because they are clipped by their global norm. Over
@@ -57,7 +58,7 @@ def needed(config: Config, mesh: jax.sharding.Mesh) -> Needed:
     Raises:
       ConfigError: a parameter cannot be divided over the mesh as the rules say.
     """
-    abstract = abstract_state(config, mesh)
+    abstract = abstract_state(config, mesh)  # pyright: ignore[reportArgumentType]: shapes only
 
     def size(tree: object) -> int:
         return sum(math.prod(leaf.sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize
@@ -136,7 +137,7 @@ def _cgroup_limits(proc: Path, cgroups: Path) -> Iterable[int]:
                     continue
 
 
-def refuse_too_large(config: Config, mesh: jax.sharding.Mesh) -> str:
+def refuse_too_large(config: Config, mesh: Mesh) -> str:
     """Checks the lower bound against the available memory.
 
     Returns:
@@ -156,29 +157,66 @@ def refuse_too_large(config: Config, mesh: jax.sharding.Mesh) -> str:
         limit, where = there
         text += f", and there are {_gb(limit)} {where}"
         if need.total > limit:
-            too_large = f"config.model: {text}. {what_would_fit(need, limit, config, mesh)}"
+            too_large = f"config.model: {text}. {what_would_fit(limit, config, mesh)}"
     if problem := processes.first_problem(too_large):
         raise ConfigError(problem)
     return f"{text}. To need less, {CHANGES}"
 
 
-def what_would_fit(need: Needed, limit: int, config: Config, mesh: jax.sharding.Mesh) -> str:
-    """The smallest changes that bring the lower bound below `limit`."""
-    fixed = need.state + need.gradients
-    if fixed < limit:
-        rows = config.data.batch_size // batch_shards(mesh)
-        for steps in range(config.run.accumulation_steps + 1, rows + 1):
-            if rows % steps == 0:
-                less = dataclasses.replace(config, run=dataclasses.replace(
-                    config.run, accumulation_steps=steps))
-                if needed(less, mesh).total <= limit:
-                    return f"What could fit: run.accumulation_steps={steps}"
-        return "What could fit: shorter rows (data.sequence_length), or fewer layers"
-    devices = math.ceil(fixed * mesh.shape["fsdp"] * mesh.shape["tensor"] / limit)
-    parameters = param_count(config.model)
-    return (f"What could fit: {devices} or more such devices with parallel.data=1 and "
-            f"parallel.fsdp=-1, or a model of at most {parameters * limit / fixed / 1e9:.2g} "
-            f"billion parameters instead of {parameters / 1e9:.2g}")
+def what_would_fit(limit: int, config: Config, mesh: Mesh) -> str:
+    """The smallest changes that bring the lower bound to at most `limit` bytes on each device."""
+    rows = config.data.batch_size // batch_shards(mesh)
+    if steps := _fewest_microbatches(limit, config, mesh, rows):
+        return f"What could fit: run.accumulation_steps={steps}"
+    least = needed(_with_microbatches(config, rows), mesh)
+    if least.state + least.gradients < limit:
+        choices = ["shorter rows (data.sequence_length)", "fewer layers"]
+    else:
+        parameters = param_count(config.model)
+        choices = [f"a model of at most {parameters * limit / least.total / 1e9:.2g} billion "
+                   f"parameters instead of {parameters / 1e9:.2g}"]
+    return "What could fit: " + ", or ".join([*_more_devices(limit, config, mesh), *choices])
+
+
+def _more_devices(limit: int, config: Config, mesh: Mesh) -> list[str]:
+    """The fewest devices of this kind that could hold the run, with their settings; or nothing."""
+    batch = config.data.batch_size
+    for devices in range(mesh.size, batch + 1):
+        if batch % devices:
+            continue
+        wider = AbstractMesh(tuple(devices if axis == "fsdp" else 1 for axis in MESH_AXES),
+                             MESH_AXES)
+        try:
+            steps = _fewest_microbatches(limit, config, wider, batch // devices)
+        except ConfigError:  # a parameter cannot be divided by so many
+            continue
+        if steps:
+            settings = ["parallel.data=1", "parallel.fsdp=-1"] + (
+                [f"run.accumulation_steps={steps}"] if steps != config.run.accumulation_steps
+                else [])
+            return [f"{devices} such devices with {', '.join(settings[:-1])} and {settings[-1]}"]
+    return []
+
+
+def _fewest_microbatches(limit: int, config: Config, mesh: Mesh | AbstractMesh, rows: int
+                         ) -> int | None:
+    """The smallest run.accumulation_steps that fits, of those from the present number on; a smaller
+    one only where these do not divide the rows. None if nothing fits.
+
+    Args:
+      rows: of a batch, on each device.
+    """
+    if needed(_with_microbatches(config, rows), mesh).total > limit:
+        return None  # not even with one row a microbatch
+    present = config.run.accumulation_steps
+    valid = [steps for steps in range(1, rows + 1) if rows % steps == 0]
+    return next((steps for steps in sorted(valid, key=lambda steps: (steps < present, steps))
+                 if needed(_with_microbatches(config, steps), mesh).total <= limit), None)
+
+
+def _with_microbatches(config: Config, steps: int) -> Config:
+    return dataclasses.replace(
+        config, run=dataclasses.replace(config.run, accumulation_steps=steps))
 
 
 def _gb(size: float) -> str:

@@ -94,8 +94,7 @@ def open_config(
                               "good checkpoint; run it again with other settings, or give --step")
     reader.require(step)
     if problem := reader.damage(step):
-        others = ", ".join(str(s) for s in reader.steps() if s != step) or "none"
-        raise CheckpointError(f"checkpoint {step} is damaged: {problem}; other steps: {others}")
+        raise CheckpointError(f"checkpoint {step} is damaged: {problem}; {reader.advice(step)}")
     meta = reader.read_meta(step)
     config = _resolve(meta.config, overrides)
     tokenizer_path = find_tokenizer(workdir)
@@ -167,7 +166,12 @@ def _resolve(stored: dict[str, Any], overrides: Sequence[tuple[str, str]]) -> Co
 
 @contextlib.contextmanager
 def sole_user(workdir: Path) -> Iterator[None]:
-    """Holds the lock of a run, so that no other command trains in the same directory."""
+    """Holds the lock of a run, so that no other command trains in the same directory.
+
+    If the block raises ConfigError before a checkpoint exists, what this start has made is removed.
+    """
+    new = [path for path in (workdir / "checkpoints", workdir / "lock", workdir, *workdir.parents)
+           if not path.exists()]
     try:
         workdir.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -178,4 +182,18 @@ def sole_user(workdir: Path) -> Iterator[None]:
         return
     with (workdir / "lock").open("w") as lock:
         outputs.lock(lock, f"--workdir: another process is training in {workdir}")
-        yield
+        try:
+            yield
+        except ConfigError:
+            _remove_empty(new)
+            raise
+
+
+def _remove_empty(paths: Sequence[Path]) -> None:
+    """Removes empty files and folders, until one is not empty."""
+    with contextlib.suppress(OSError):  # a folder that is not empty
+        for path in paths:
+            if path.is_dir():
+                path.rmdir()
+            elif path.exists():
+                path.unlink()

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 import shutil
 
 import jax
@@ -106,6 +107,44 @@ def test_a_run_of_many_devices_is_read_on_few(workdir):
     assert dict(run.mesh.shape)["fsdp"] == 4
     with pytest.raises(ConfigError, match=r"config\.parallel.* 8 devices|there are 8"):
         open_run(workdir, overrides=[("parallel.data", "3")])
+
+
+def test_long_work_shows_progress(workdir, capsys, monkeypatch):
+    words = [f"--workdir={workdir}", "--prompt=word1", "--prompt=文字", "--temperature=0",
+             "--max_tokens=5"]
+    text = printed(capsys, generate, *words)
+    monkeypatch.setattr(generate, "PROGRESS_SECONDS", 0.0)
+    assert generate.main(words) == 0
+    shown = capsys.readouterr()
+    assert shown.out == text  # progress goes to standard error
+    lines = [line for line in shown.err.splitlines() if line.startswith("token ")]
+    assert 1 <= len(lines) <= 5
+    for count, line in enumerate(lines, 1):
+        assert re.fullmatch(rf"token {count} of at most 5, [\d.,]+ tokens/s in each text, at most "
+                            r"\d+:\d\d left", line), line
+
+
+@pytest.fixture
+def damaged(workdir, tmp_path):
+    """The run with a damaged checkpoint of step 4; step 2 is sound."""
+    copy = tmp_path / "run"
+    shutil.copytree(workdir, copy)
+    (copy / "checkpoints" / "4" / "checksums.json").write_text("{")
+    return copy
+
+
+@pytest.mark.parametrize("command", [generate, evaluate])
+def test_a_damaged_newest_checkpoint_names_the_one_to_use(damaged, capsys, command):
+    words = [f"--workdir={damaged}", *(["--prompt=word1", "--max_tokens=2"]
+                                       if command is generate else [])]
+    with pytest.raises(ConfigError, match=r"^checkpoint 4 is damaged: file checksums\.json is not "
+                                          r"valid JSON; add --step=2 to use the newest sound "
+                                          r"checkpoint$"):
+        command.main(words)
+    assert command.main([*words, "--step=2"]) == 0  # as advised
+    (damaged / "checkpoints" / "2" / "checksums.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"checkpoint 4 is damaged: .*; there is no sound"):
+        command.main(words)
 
 
 def test_only_fields_that_leave_the_trained_model_alone_are_overridden(workdir):

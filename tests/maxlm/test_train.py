@@ -399,7 +399,24 @@ def test_mistakes_in_settings_are_one_line(tmp_path, monkeypatch, capfd, setting
     assert status == 2
     assert len(errors.splitlines()) == 1, errors
     assert errors.startswith("error: ") and words in errors
-    assert not (tmp_path / "run" / "metrics.jsonl").exists()
+    assert not list(tmp_path.iterdir())  # a refused start leaves nothing
+
+
+def test_a_refused_start_leaves_what_was_there(tmp_path, monkeypatch, capfd):
+    workdir = tmp_path / "a" / "run"
+    workdir.mkdir(parents=True)
+    (workdir / "notes.txt").write_text("mine")
+    mistake = {"data__tokens": "/no/such/place"}
+    assert command(runs.arguments(workdir, **mistake), monkeypatch, capfd)[0] == 2
+    assert [path.name for path in workdir.iterdir()] == ["notes.txt"]
+    assert command(runs.arguments(tmp_path / "b" / "c", **mistake), monkeypatch, capfd)[0] == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    # A run that has begun keeps all of its files.
+    assert runs.run(workdir, run__steps=2) == 0
+    files = sorted(workdir.rglob("*"))
+    assert command(runs.arguments(workdir, run__steps=2, **mistake), monkeypatch, capfd)[0] == 2
+    assert command(runs.arguments(workdir, run__steps=3, run__seed=1), monkeypatch, capfd)[0] == 2
+    assert sorted(workdir.rglob("*")) == files
 
 
 @pytest.mark.parametrize("times", range(3))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from maxlm.cli.command_line import Parser
+from maxlm.cli.command_line import Parser, size
 from maxlm.config import Config, ConfigError
 
 GOOD = """
@@ -45,6 +45,27 @@ def test_a_misspelt_flag_names_the_nearest(words, message):
     with pytest.raises(ConfigError) as caught:
         parser.parse_args(words)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(("word", "message"), [
+    ("--count=１２", "'１２' has digits or signs that are not ASCII; write 12"),
+    ("--rate=０．５", "'０．５' has digits or signs that are not ASCII; write 0.5"),
+    ("--bytes=５e6", "'５e6' has digits or signs that are not ASCII; write 5e6"),
+    ("--grouped=٣", "'٣' has digits or signs that are not ASCII; write 3"),
+    ("--count=x", "invalid int value: 'x'"),
+    ("--rate=十", "invalid float value: '十'"),
+])
+def test_numbers_of_flags_are_written_in_ascii(word, message):
+    parser = Parser(prog="it")
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--bytes", type=size)
+    parser.add_argument_group("more").add_argument("--grouped", type=int)
+    good = parser.parse_args(["--count=12", "--rate=0.5", "--bytes=5e6", "--grouped=3"])
+    assert (good.count, good.rate, good.bytes, good.grouped) == (12, 0.5, 5_000_000, 3)
+    with pytest.raises(ConfigError) as caught:
+        parser.parse_args([word])
+    assert str(caught.value) == f"{word.partition('=')[0]}: {message}; see --help"
 
 
 def test_the_help_is_short_and_has_sections(capsys):

@@ -127,7 +127,7 @@ def test_a_missing_file_names_the_closest_config_file(project, argument, closest
 
 
 def test_a_missing_file_far_from_any_lists_the_config_files(project, tmp_path):
-    for argument in ("zzzzqqqq", "zzzzqqqq.py", "nowhere/zzzzqqqq.py"):
+    for argument in ("zzzzqqqq", "zzzzqqqq.py", "nowhere/zzzzqqqq.py", "smart.py", "b"):
         with pytest.raises(ConfigError) as caught:
             load_config_file(argument)
         assert "configs/13b.py, configs/7b.py, configs/small.py" in str(caught.value)
@@ -138,6 +138,26 @@ def test_a_missing_file_far_from_any_lists_the_config_files(project, tmp_path):
         load_config_file(".")
     with pytest.raises(ConfigError, match="is not a Python file"):
         load_config_file(write(tmp_path, "steps: 3", "7b.yaml"))
+
+
+def test_only_configs_of_the_command_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[3])  # configs/ and configs/corpus/ of the project
+    recipe = type("RecipeConfig", (), {})  # of data_beam; only its name counts
+    for argument, kind, closest in (
+            ("tinny.py", Config, "configs/tiny.py"), ("tinny.py", recipe, None),
+            ("gofer.py", Config, None), ("gophr.py", recipe, "configs/corpus/gopher.py"),
+            ("nope.py", Config, None), ("nope.py", recipe, None)):
+        with pytest.raises(ConfigError) as caught:
+            load_config_file(argument, kind)
+        message = str(caught.value)
+        assert ("gopher" in message) == (kind is recipe) and "setup" not in message
+        if closest:
+            assert message.endswith(f"did you mean '{closest}'?")
+        else:
+            assert f"{'configs/corpus/c4.py' if kind is recipe else 'configs/7b.py'}" in message
+            assert ("configs/corpus" in message) == (kind is recipe)
+    with pytest.raises(ConfigError, match=r"no file 'nope\.py'; config files: configs/110m\.py"):
+        resolve_config(Config, "nope.py", [])
 
 
 def test_from_another_directory_the_configs_of_the_project_are_named(tmp_path, monkeypatch):

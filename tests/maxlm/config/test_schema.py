@@ -7,6 +7,7 @@ import ml_collections
 import pytest
 
 from maxlm.config import (
+    Config,
     ConfigError,
     build,
     from_config_dict,
@@ -273,3 +274,23 @@ def test_help_lists_every_field_with_default_and_choices():
                  "--config.engine.kind='steam', one of steam|diesel", "--config.engine.limit=None"):
         assert line in text
     assert "how often" in text and "what drives it" in text
+
+
+@pytest.mark.parametrize(("name", "text", "ascii_form"), [
+    ("run.steps", "１２", "12"), ("run.steps", "１e３", "1e3"), ("run.seed", "٣", "3"),
+    ("schedule.learning_rate", "３e-4", "3e-4"), ("schedule.learning_rate", "０．１", "0.1"),
+    ("schedule.learning_rate", "－１", "-1"), ("data.epochs", "４", "4"),
+])
+def test_numbers_are_written_in_ascii(name, text, ascii_form):
+    with pytest.raises(ConfigError) as caught:
+        override(Config().to_config_dict(), Config, name, text)
+    assert str(caught.value) == (f"config.{name}: {text!r} has digits or signs that are not ASCII; "
+                                 f"write {ascii_form}")
+
+
+def test_other_texts_than_numbers_may_have_any_characters():
+    table = Config().to_config_dict()
+    override(table, Config, "data.tokens", "１２")
+    assert table.data.tokens == "１２"
+    with pytest.raises(ConfigError, match="expected an integer, got '十二'"):
+        override(table, Config, "run.steps", "十二")

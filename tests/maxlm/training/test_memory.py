@@ -101,12 +101,15 @@ def test_configurations_that_fit_on_this_machine_pass(name):
 
 
 @pytest.mark.parametrize(("limit", "words"), [
-    (23.0, r"What could fit: 5 or more such devices .*, or a model of at most 1\.4 billion"),
-    (80.0, r"What could fit: 2 or more such devices .*, or a model of at most 5 billion"),
+    (23.0, r"What could fit: 8 such devices with parallel\.data=1 and parallel\.fsdp=-1, or a "
+           r"model of at most 1\.4 billion"),
+    (16.0, r"What could fit: 8 such devices .* and run\.accumulation_steps=64, or a model"),
+    (80.0, r"What could fit: 2 such devices .* and run\.accumulation_steps=32, or a model of at "
+           r"most 5 billion"),
     # The weights fit, and the microbatch of 64 rows does not.
     (125.0, r"What could fit: run\.accumulation_steps=64$"),
     (112.5, r"What could fit: run\.accumulation_steps=256$"),
-    (108.0, r"What could fit: shorter rows"),
+    (108.0, r"What could fit: 2 such devices with .*fsdp=-1, or shorter rows"),
 ])
 def test_what_would_fit(monkeypatch, limit, words):
     config = shipped("7b.py")
@@ -115,11 +118,37 @@ def test_what_would_fit(monkeypatch, limit, words):
         memory.refuse_too_large(config, one_device(config))
     text = str(caught.value)
     assert f"and there are {limit:.1f} GB here." in text and "\n" not in text
-    found = re.search(r"accumulation_steps=(\d+)", text)
-    if found:  # it does fit
-        fits = dataclasses.replace(config, run=dataclasses.replace(
-            config.run, accumulation_steps=int(found[1])))
-        memory.refuse_too_large(fits, one_device(fits))
+    # It does fit, and half of it does not.
+    steps, devices = (re.search(pattern, text) for pattern in (
+        r"accumulation_steps=(\d+)", r"(\d+) such devices"))
+    steps, devices = int(steps[1]) if steps else 16, int(devices[1]) if devices else 1
+    assert 1024 % (steps * devices) == 0
+
+    def total(devices: int, steps: int) -> float:
+        """The sum of test_7b_by_hand over the devices, in bytes."""
+        rows = 1024 // (devices * steps)
+        return 16 * 6_738_415_616 / devices + 32 * rows * 4096 * 4096 * 2
+
+    assert total(devices, steps) < limit * 1e9
+    assert devices == 1 or total(devices // 2, 1024 // (devices // 2)) > limit * 1e9
+    assert steps == 16 or total(devices, steps // 2) > limit * 1e9
+
+
+@pytest.mark.parametrize("limit", [16.0, 23.0, 80.0])
+def test_the_proposed_devices_pass_the_check(monkeypatch, limit):
+    """With 8 devices, as the check itself counts: the proposal for one device is at most these."""
+    config = shipped("7b.py")
+    monkeypatch.setattr(memory, "available", lambda: (int(limit * 1e9), "here"))
+    with pytest.raises(ConfigError) as caught:
+        memory.refuse_too_large(config, one_device(config))
+    devices = re.search(r"(\d+) such devices", str(caught.value))
+    steps = re.search(r"accumulation_steps=(\d+)", str(caught.value))
+    assert devices
+    config = dataclasses.replace(
+        config, parallel=ParallelConfig(data=1, fsdp=-1), run=dataclasses.replace(
+            config.run, accumulation_steps=int(steps[1]) if steps else 16))
+    mesh = make_mesh(config.parallel, jax.devices()[:int(devices[1])])
+    assert "To need less" in memory.refuse_too_large(config, mesh)
 
 
 def test_where_the_memory_is_not_known_nothing_is_refused(monkeypatch):
