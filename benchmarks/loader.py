@@ -26,7 +26,7 @@ import numpy as np
 
 from data_beam.sinks.array_record import write_shard
 from maxlm.config import DataConfig, TokenSource, command_line
-from maxlm.data.corpus import TOKENS_FORMAT, Manifest, SourceEntry, token_dtype
+from maxlm.data.corpus import Manifest, SourceEntry, TokenRecord, token_dtype
 from maxlm.data.loader import make_loader
 from maxlm.data.packing import BestFitLayout, ConcatLayout
 from maxlm.data.plan import Plan
@@ -58,7 +58,7 @@ def write_corpus(folder: Path, documents: int, mean: float) -> None:
                     # Zipf-distributed ids compress about as real ones do.
                     tokens = np.minimum(rng.zipf(1.2, length) + 3, VOCAB_SIZE - 1).astype(dtype)
                     flat.write(tokens.tobytes())
-                    rows.append((rng.bytes(16), tokens, 4 * len(tokens)))
+                    rows.append((TokenRecord(rng.bytes(16), tokens), 4 * len(tokens)))
                 shards.append(write_shard(
                     str(folder / "train"), str(folder), name, number, SHARDS, rows))
             entries.append(SourceEntry(
@@ -66,7 +66,7 @@ def write_corpus(folder: Path, documents: int, mean: float) -> None:
                 **{key: sum(getattr(s, key) for s in shards)
                    for key in ("documents", "tokens", "bytes")}))
     manifest = Manifest(
-        format=TOKENS_FORMAT, split="train", vocab_size=VOCAB_SIZE, bos_id=1, eos_id=2, pad_id=0,
+        format=1, split="train", vocab_size=VOCAB_SIZE, bos_id=1, eos_id=2, pad_id=0,
         tokenizer_sha256="", recipe="", sources=tuple(entries),
         **{key: sum(getattr(e, key) for e in entries) for key in ("documents", "tokens", "bytes")})
     (folder / "train" / "manifest.json").write_text(manifest.to_json())

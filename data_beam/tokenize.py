@@ -44,6 +44,8 @@ COMMAND = "data_beam.tokenize"
 _OWN_FILES = re.compile(
     rf"{'|'.join(map(re.escape, TOKENIZER_FILES))}|(?:{'|'.join(SPLITS)})/(?:{re.escape(MANIFEST)}"
     r"|[A-Za-z0-9_-]+-\d{5,}-of-\d{5,}\.(?:array_record|index\.parquet))")
+_RECIPE = 1
+"""Part of the recipe's hash: another number means that the same documents give other shards."""
 _SHOWN_FAILURES = 3
 
 
@@ -131,7 +133,7 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
     failures = sorted((failure for report in reports for failure in report.get("failures", ())),
                       key=lambda failure: (failure["source"], failure["id"]))
     if failures:
-        wrong = [f for f in failures if f["reason"] == pipeline.WRONG_TEXT]
+        wrong = [f for f in failures if f["reason"] != pipeline.LOSSY]
         if wrong:
             raise ConfigError(f"--corpus: {wrong[0]['file']} is damaged: document {wrong[0]['id']} "
                               f"of {wrong[0]['source']}: {wrong[0]['reason']} ({len(wrong)} such "
@@ -152,7 +154,8 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
     for report in reports:
         for split, source, counts in report.get("counts", ()):
             entry = read.setdefault((split, source), {
-                "documents": 0, "tokens": 0, "bytes": 0, "domains": {}, "licences": {}})
+                "documents": 0, "tokens": 0, "bytes": 0, "marked": 0, "domains": {},
+                "licences": {}})
             for name, value in counts.items():
                 if isinstance(value, dict):
                     for key, count in value.items():
@@ -164,6 +167,7 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
                 **report["shard"])
     manifests = []
     for split in SPLITS:
+        marked = any(counts["marked"] for (of, _), counts in read.items() if of == split)
         entries = []
         for source in corpus.sources:
             written = tuple(shard for _, shard in sorted(
@@ -180,7 +184,7 @@ def _combine(corpus: CorpusFiles, tokenizer: Tokenizer, recipe: str,
                 name=source.name, domain=", ".join(sorted(counts["domains"])),
                 licence=", ".join(sorted(counts["licences"])), shards=written, **totals))
         manifests.append(Manifest(
-            format=TOKENS_FORMAT, split=split, vocab_size=tokenizer.vocab_size,
+            format=TOKENS_FORMAT if marked else 1, split=split, vocab_size=tokenizer.vocab_size,
             bos_id=tokenizer.bos_id, eos_id=tokenizer.eos_id, pad_id=tokenizer.pad_id,
             tokenizer_sha256=tokenizer.sha256, recipe=recipe,
             documents=sum(e.documents for e in entries), tokens=sum(e.tokens for e in entries),
@@ -208,7 +212,7 @@ def tokenize(corpus: str, tokenizer: Tokenizer, output: str, shard_bytes: int, o
     """
     found = find_documents(str(Path(corpus).resolve()) if files.is_local(corpus) else corpus)
     recipe = hashlib.sha256(json.dumps([
-        TOKENS_FORMAT, array_record.OPTIONS, found.fingerprint, tokenizer.sha256, shard_bytes,
+        _RECIPE, array_record.OPTIONS, found.fingerprint, tokenizer.sha256, shard_bytes,
     ]).encode()).hexdigest()
     manifests = _finished(output, recipe, tokenizer)
     if manifests is not None:

@@ -9,7 +9,7 @@ import numpy as np
 import sentencepiece
 
 from data_beam.sinks.array_record import write_shard
-from maxlm.data.corpus import TOKENS_FORMAT, Manifest, SourceEntry, token_dtype
+from maxlm.data.corpus import Manifest, SourceEntry, TokenRecord, token_dtype
 
 BOS, EOS, PAD = 1, 2, 0
 FIRST = 4  # smallest id of a piece
@@ -44,8 +44,14 @@ def document_id(split: str, source: str, shard: int, record: int) -> bytes:
 def write_split(
     directory: Path, split: str, sources: dict[str, list[list[np.ndarray]]],
     vocab_size: int = 400, domains: dict[str, str] | None = None, tokenizer: bytes | None = None,
+    marks: dict[tuple[str, int, int], dict] | None = None,
 ) -> None:
-    """Writes a split from the token arrays of each shard of each source."""
+    """Writes a split from the token arrays of each shard of each source.
+
+    Args:
+      marks: `mask` and `group` of the records that have them, by source, shard and record.
+    """
+    marks = marks or {}
     target = directory / split
     target.mkdir(parents=True)
     model = tokenizer or tiny_tokenizer()
@@ -54,7 +60,8 @@ def write_split(
     for name, shards in sources.items():
         written = []
         for number, documents in enumerate(shards):
-            rows = [(document_id(split, name, number, i), tokens, 4 * len(tokens))
+            rows = [(TokenRecord(document_id(split, name, number, i), tokens,
+                                 **marks.get((name, number, i), {})), 4 * len(tokens))
                     for i, tokens in enumerate(documents)]
             written.append(write_shard(str(target), str(target), name, number, len(shards), rows))
         entries.append(SourceEntry(
@@ -62,7 +69,7 @@ def write_split(
             documents=sum(s.documents for s in written), tokens=sum(s.tokens for s in written),
             bytes=sum(s.bytes for s in written), shards=tuple(written)))
     manifest = Manifest(
-        format=TOKENS_FORMAT, split=split, vocab_size=vocab_size, bos_id=BOS, eos_id=EOS,
+        format=2 if marks else 1, split=split, vocab_size=vocab_size, bos_id=BOS, eos_id=EOS,
         pad_id=PAD, tokenizer_sha256=hashlib.sha256(model).hexdigest(), recipe="test",
         documents=sum(e.documents for e in entries), tokens=sum(e.tokens for e in entries),
         bytes=sum(e.bytes for e in entries), sources=tuple(entries))

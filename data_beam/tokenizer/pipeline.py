@@ -24,16 +24,20 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.transforms.window import GlobalWindows
 
 from data_beam.base import files
+from data_beam.base.trained_spans import read_spans, token_mask
 from data_beam.readers.corpus_files import DAMAGED, DocumentFile, damaged
 from data_beam.runners.progress import WorkerProgress
 from data_beam.sinks import array_record
-from maxlm.data.corpus import ID_BYTES, token_dtype
+from maxlm.data.corpus import ID_BYTES, TokenRecord, token_dtype
 from maxlm.data.tokenizer import Tokenizer
 
 COLUMNS = ["id", "text", "source", "domain", "licence", "split", "sha256"]
-_PART_SCHEMA = pa.schema([("hash", pa.uint64()), ("id", pa.binary(ID_BYTES)),
-                          ("bytes", pa.int64()), ("tokens", pa.large_binary())])
-WRONG_TEXT = "its text does not have the sha256 of its row"
+_OPTIONAL_COLUMNS = ["trained_spans", "group"]
+"""Corpora of older versions do not have them."""
+_PART_SCHEMA = pa.schema([
+    ("hash", pa.uint64()), ("id", pa.binary(ID_BYTES)), ("bytes", pa.int64()),
+    ("tokens", pa.large_binary()), ("mask", pa.large_binary()), ("group", pa.string())])
+LOSSY = "decoding its tokens gives another text"
 _PART_BYTES = 32 * 2**20
 _ROW_GROUPS = 4
 Key = tuple[str, str, int]
@@ -104,10 +108,12 @@ class Encode(beam.DoFn):
             name: files.read_bytes(FileSystems.join(self._job.output, name))
             for name in self._job.tokenizer})
         self._dtype = token_dtype(self._tokenizer.vocab_size)
+        self._piece_bytes = self._tokenizer.piece_bytes()
+        self._prefix_bytes = self._tokenizer.prefix_bytes
         self._progress = WorkerProgress(self._job.folder("progress") if self._job.progress else "")
 
     def start_bundle(self) -> None:
-        self._parts: dict[Key, list[tuple[int, bytes, int, bytes]]] = {}
+        self._parts: dict[Key, list[tuple[Any, ...]]] = {}
         self._size = 0
 
     def process(self, element: tuple[str, int, int]) -> Iterator[tuple[Key, str]]:
@@ -116,9 +122,11 @@ class Encode(beam.DoFn):
         failures = []
         with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
             parquet = pyarrow.parquet.ParquetFile(handle)
+            columns = COLUMNS + [name for name in _OPTIONAL_COLUMNS
+                                 if name in parquet.schema_arrow.names]
             for group in range(first, end):
                 try:
-                    rows = parquet.read_row_group(group, columns=COLUMNS).to_pylist()
+                    rows = parquet.read_row_group(group, columns=columns).to_pylist()
                 except DAMAGED as error:
                     _report_damage(self._job, path, error)
                     return
@@ -153,19 +161,28 @@ class Encode(beam.DoFn):
         encoded = text.encode()
         if hashlib.sha256(encoded).hexdigest() != row["sha256"]:
             # Flipped bytes that still decode. Parquet's pages need not have checksums.
-            return WRONG_TEXT
+            return "its text does not have the sha256 of its row"
         ids = tokenizer.encode(text)
         if tokenizer.decode(ids) != text:
-            return "decoding its tokens gives another text"
+            return LOSSY
         tokens = np.array([tokenizer.bos_id, *ids, tokenizer.eos_id], self._dtype)
+        mask, spans, group = None, row.get("trained_spans"), row.get("group")
+        if spans is not None:
+            try:
+                mask = token_mask(text, read_spans(spans, len(text)), self._piece_bytes[ids],
+                                  self._prefix_bytes).tobytes()
+            except ValueError as error:
+                return f"trained_spans: {error}"
         size = len(encoded)
-        order = xxhash.xxh3_64_intdigest(doc_id)
+        # Documents of a group lie side by side.
+        order = xxhash.xxh3_64_intdigest(group.encode() if group else doc_id)
         self._parts.setdefault((row["split"], row["source"], order % shards), []).append(
-            (order, doc_id, size, tokens.tobytes()))
+            (order, doc_id, size, tokens.tobytes(), mask, group))
         self._size += tokens.nbytes
         entry = counts.setdefault((row["split"], row["source"]), {
-            "documents": 0, "tokens": 0, "bytes": 0, "domains": {}, "licences": {}})
-        for name, value in (("documents", 1), ("tokens", len(tokens)), ("bytes", size)):
+            "documents": 0, "tokens": 0, "bytes": 0, "marked": 0, "domains": {}, "licences": {}})
+        for name, value in (("documents", 1), ("tokens", len(tokens)), ("bytes", size),
+                            ("marked", int(mask is not None or bool(group)))):
             entry[name] += value
         for name in ("domain", "licence"):
             seen = entry[f"{name}s"]
@@ -207,15 +224,16 @@ class WriteShard(beam.DoFn):
                     {"split": split, "source": source, "number": number,
                      "shard": dataclasses.asdict(shard)})
 
-    def _documents(self, table: pa.Table) -> Iterator[tuple[bytes, np.ndarray, int]]:
+    def _documents(self, table: pa.Table) -> Iterator[tuple[TokenRecord, int]]:
         previous = None
         for batch in table.to_batches(256):
-            for doc_id, size, tokens in zip(*(batch.column(name).to_pylist() for name in
-                                              ("id", "bytes", "tokens")), strict=True):
-                if doc_id == previous:
-                    raise RuntimeError(f"two documents have the id {doc_id.hex()}")
-                previous = doc_id
-                yield doc_id, np.frombuffer(tokens, self._dtype), size
+            for row in batch.to_pylist():
+                if row["id"] == previous:
+                    raise RuntimeError(f"two documents have the id {previous.hex()}")
+                previous = row["id"]
+                mask = None if row["mask"] is None else np.frombuffer(row["mask"], bool)
+                yield TokenRecord(row["id"], np.frombuffer(row["tokens"], self._dtype), mask,
+                                  row["group"] or ""), row["bytes"]
 
 
 def build(root: beam.Pipeline, job: Job, documents: Sequence[DocumentFile], vocab_size: int

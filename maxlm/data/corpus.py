@@ -14,13 +14,30 @@ Tokens (written by `data_beam.tokenize`):
     TOKENS/tokenizer.model                              what they were made with: SentencePiece, or
                                                         tokenizer.json, tokenizer_config.json
     TOKENS/SPLIT/SOURCE-00000-of-00004.array_record     one record a document (see encode_record)
-    TOKENS/SPLIT/SOURCE-00000-of-00004.index.parquet    one row a record: id, tokens, bytes
-    TOKENS/SPLIT/manifest.json                          counts, checksums, tokenizer hash
+    TOKENS/SPLIT/SOURCE-00000-of-00004.index.parquet    one row a record: id, tokens, bytes, group
+    TOKENS/SPLIT/manifest.json                          format, counts, checksums, tokenizer hash
 
 A shard holds documents of one source, those whose stable hash of the id falls to it, sorted by
-that hash: a global shuffle that is the same whatever the number of workers. Tokens of a document
-are BOS, the pieces of its text, EOS; both ends come from lengths, never from a search for EOS.
-`tokens` in the index counts BOS and EOS, `bytes` is the length of the text in UTF-8.
+that hash: a global shuffle that is the same whatever the number of workers. Documents of a group
+take the hash of the group, so they lie side by side in one shard, in the order of their ids.
+
+Tokens of a document are BOS, the pieces of its text, EOS; both ends come from lengths, never from a
+search for EOS. `tokens` in the index counts BOS and EOS, `bytes` is the length of the text in
+UTF-8. The index of a shard in which no document has a group has no column `group`.
+
+A record is little endian and has no padding:
+
+    16 bytes                  document id
+    2 or 4 bytes a token      token ids (see `token_dtype`); their number is in the index
+    and, only where the document has a mask or a group:
+    1 byte                    1: a mask follows; 2: a group follows; 3: both
+    1 bit a token, whole      mask: whether the token is trained, that is, a target of the loss;
+    bytes                     the first token is the lowest bit
+    the rest                  group, UTF-8
+
+Without a mask every token is trained. The mask of BOS is 0, as BOS is never a target. `format` of
+the manifest is 2 if a record of the split has a mask or a group, else 1: format 1 is format 2
+without them.
 """
 
 import dataclasses
@@ -29,6 +46,7 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -38,7 +56,7 @@ from maxlm.config.schema import suggestion
 
 DOCUMENT_COLUMNS = ("id", "text", "source", "domain", "licence", "path", "language", "split",
                     "sha256", "record", "language_score", "bytes_sha256", "transforms", "scores",
-                    "cluster", "url", "offset")
+                    "cluster", "url", "offset", "trained_spans", "group")
 """id: 32 hex digits, a hash of source, path and record. path: of the file, relative to the input's
 root. sha256: of the text. record: number of the line, item, row or WARC record, from 1, null for a
 file that is one document. language_score: null for source code, whose language is the programming
@@ -46,12 +64,15 @@ language. bytes_sha256: of the raw bytes. transforms: steps that changed the tex
 in order. scores: measurements of the filters, by name. cluster: id of the representative of a group
 of near copies, null without any. url: address of the page or the record's own, null without one.
 offset: byte of a web archive at which the record begins, or the compressed member that holds it;
-null for other formats."""
+null for other formats. trained_spans: [start, end) of the trained parts of the text, in characters
+(code points), ascending and disjoint; null where all of it is trained. group: shared by documents
+of a source that belong together, null without one."""
 DROPPED_COLUMNS = ("id", "source", "path", "stage", "reason", "record", "detail")
 DEAD_LETTER_FIELDS = ("source", "path", "record", "stage", "reason", "detail")
 SPLITS = ("train", "validation", "test")
 
-TOKENS_FORMAT = 1
+TOKENS_FORMAT = 2
+"""The newest version of the format; all versions from 1 on are read."""
 MANIFEST = "manifest.json"
 ID_BYTES = 16
 
@@ -65,23 +86,69 @@ def token_dtype(vocab_size: int) -> np.dtype:
     return np.dtype("<u2") if vocab_size <= 2**16 else np.dtype("<u4")
 
 
-def encode_record(doc_id: bytes, tokens: np.ndarray) -> bytes:
-    """A record: 16 bytes of document id, then the token ids, little endian.
+class TokenRecord(NamedTuple):
+    """A document in a shard.
 
-    Args:
-      doc_id: the 32 hexadecimal digits of the id, as 16 bytes.
+    Attributes:
+      id: the 32 hexadecimal digits of the document id, as 16 bytes.
       tokens: [length] uint16 for vocabularies up to 65536, uint32 above (see `token_dtype`).
+      mask: [length] bool, whether each token is trained as a target; None where all are.
+      group: what the document belongs to, "" without a group.
     """
+
+    id: bytes
+    tokens: np.ndarray
+    mask: np.ndarray | None = None
+    group: str = ""
+
+
+_MASK, _GROUP = 1, 2
+
+
+def encode_record(record: TokenRecord) -> bytes:
+    """The bytes of a record; see the module's docstring."""
+    doc_id, tokens, mask, group = record
     if len(doc_id) != ID_BYTES:
         raise ValueError(f"a document id has {ID_BYTES} bytes, got {len(doc_id)}")
     if tokens.dtype not in (np.uint16, np.uint32):
         raise ValueError(f"tokens must be uint16 or uint32, got {tokens.dtype}")
-    return doc_id + tokens.astype(tokens.dtype.newbyteorder("<"), copy=False).tobytes()
+    parts = [doc_id, tokens.astype(tokens.dtype.newbyteorder("<"), copy=False).tobytes()]
+    if mask is not None or group:
+        parts.append(bytes([(mask is not None) * _MASK + bool(group) * _GROUP]))
+    if mask is not None:
+        if mask.dtype != np.bool_ or mask.shape != tokens.shape:
+            raise ValueError(f"a mask must be bool {tokens.shape}, got {mask.dtype} {mask.shape}")
+        parts.append(np.packbits(mask, bitorder="little").tobytes())
+    return b"".join([*parts, group.encode()])
 
 
-def decode_record(record: bytes, dtype: np.dtype) -> tuple[bytes, np.ndarray]:
-    """Document id (16 bytes) and token ids ([length], read-only, of `dtype`) of a record."""
-    return record[:ID_BYTES], np.frombuffer(record, dtype, offset=ID_BYTES)
+def decode_record(content: bytes, dtype: np.dtype, length: int, version: int = TOKENS_FORMAT
+                  ) -> TokenRecord:
+    """The record of these bytes; its tokens are a read-only view of them.
+
+    Args:
+      content: of the record.
+      dtype: see `token_dtype`.
+      length: number of tokens, from the index.
+      version: `format` of the manifest.
+
+    Raises:
+      ValueError: the bytes are not a record of so many tokens.
+    """
+    end = ID_BYTES + length * dtype.itemsize
+    if len(content) == end:
+        return TokenRecord(content[:ID_BYTES], np.frombuffer(content, dtype, length, ID_BYTES))
+    wrong = ValueError(f"{len(content)} bytes, but the index says {length} tokens")
+    flags = content[end] if version > 1 and len(content) > end else 0
+    if flags not in (_MASK, _GROUP, _MASK | _GROUP):
+        raise wrong
+    mask_end = end + 1 + (-(-length // 8) if flags & _MASK else 0)
+    if len(content) < mask_end or (len(content) > mask_end) != bool(flags & _GROUP):
+        raise wrong
+    mask = np.unpackbits(np.frombuffer(content[end + 1:mask_end], np.uint8), count=length,
+                         bitorder="little").astype(bool) if flags & _MASK else None
+    return TokenRecord(content[:ID_BYTES], np.frombuffer(content, dtype, length, ID_BYTES), mask,
+                       content[mask_end:].decode())
 
 
 def file_sha256(path: Path) -> str:
@@ -131,6 +198,7 @@ class Manifest:
     """`TOKENS/SPLIT/manifest.json`. Its presence means the split is whole."""
 
     format: int
+    """1, or 2 if a record of the split has a mask or a group."""
     split: str
     vocab_size: int
     bos_id: int
@@ -151,8 +219,10 @@ class Manifest:
     def from_json(cls, text: str) -> "Manifest":
         """Raises ValueError, KeyError or TypeError when the text is no manifest."""
         plain = json.loads(text)
-        if plain["format"] != TOKENS_FORMAT:
-            raise ValueError(f"format {plain['format']}, this version reads {TOKENS_FORMAT}")
+        if plain["format"] not in range(1, TOKENS_FORMAT + 1):
+            raise ValueError(f"format {plain['format']}, but this version of maxlm reads formats 1 "
+                             f"to {TOKENS_FORMAT}; read it with the version that wrote it, or run "
+                             "data_beam.tokenize again")
         sources = tuple(
             SourceEntry(**{**source, "shards": tuple(Shard(**s) for s in source["shards"])})
             for source in plain.pop("sources"))

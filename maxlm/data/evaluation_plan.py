@@ -57,7 +57,7 @@ class EvaluationPlan(PlanRows):
         Returns:
           See `maxlm.data.rows.empty_batch`, and bytes [B] int32: UTF-8 length of the text of the
           row's trained targets. Each token stands for an exact number of bytes and each but BOS is
-          a trained target once, so over a whole split they sum to the bytes of its text.
+          a target once, so over a whole split without masks they sum to the bytes of its text.
           Bits per byte is then loss sum / (ln 2 * bytes sum).
         """
         sources, epochs, rows = self._locate(self._global_rows(step, indices))

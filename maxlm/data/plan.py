@@ -214,15 +214,16 @@ class Plan(PlanRows):
         """The documents of each row of a step.
 
         Returns:
-          A list per row of {id, source, epoch, shard, record, start, stop}: tokens [start, stop)
-          of the document are in the row.
+          A list per row of {id, group, source, epoch, shard, record, start, stop}: tokens
+          [start, stop) of the document are in the row.
         """
         result = []
         for row in self._global_rows(step, None).tolist():
             location = self.locate(row)
             source = self._sources[self.sources.index(location.source)]
-            result.append([{"id": record[:16].hex(), "source": location.source,
-                            "epoch": location.epoch, **dataclasses.asdict(piece)}
+            result.append([{"id": record.id.hex(), "group": record.group,
+                            "source": location.source, "epoch": location.epoch,
+                            **dataclasses.asdict(piece)}
                            for piece, (record, *_) in zip(
                                location.pieces, source.read(location.row), strict=True)])
         return result

@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 
 from maxlm.data import packing
-from maxlm.data.corpus import ID_BYTES, CorpusError, SourceEntry, TokenCorpus
+from maxlm.data.corpus import CorpusError, SourceEntry, TokenCorpus, TokenRecord, decode_record
 from maxlm.data.readers import shared_pool
 from maxlm.data.shuffle import stable_key
 
@@ -32,7 +32,7 @@ def empty_batch(rows: int, length: int, pad_id: int) -> dict[str, np.ndarray]:
       tokens [B, L] int32; targets [B, L] int32, the token that follows in the same document;
       segment_ids [B, L] int32, 1, 2, ... per document in a row and 0 for padding; positions
       [B, L] int32, from 0 in each segment; weights [B, L] float32, 1 where the target is trained
-      (0 at the end of a document and in padding); source [B] int32, the plan's number of it.
+      (0 at the end of a document, in padding and where the document's mask says so); source [B] int32, the plan's number of it.
     """
     return {
         "tokens": np.full((rows, length), pad_id, np.int32),
@@ -59,7 +59,7 @@ class SourceRows:
         self.entry = entry
         self._paths = [str(corpus.directory / shard.file) for shard in entry.shards]
         self._begins = [0, *itertools.accumulate(shard.documents for shard in entry.shards)]
-        self._dtype = corpus.dtype
+        self._dtype, self._version = corpus.dtype, corpus.manifest.format
         self._lengths = corpus.lengths(entry)
         if kind == "concat":
             self._layout = packing.ConcatLayout(self._lengths, row_length)
@@ -85,8 +85,8 @@ class SourceRows:
         return [Piece(self._paths[shard], record, start, stop)
                 for (shard, record), start, stop in places]
 
-    def read(self, row: int) -> list[tuple[bytes, int, int, int]]:
-        """Record, start, stop and length of the document, for each piece of a row.
+    def read(self, row: int) -> list[tuple[TokenRecord, int, int]]:
+        """The document, start and stop of each piece of a row.
 
         Raises:
           CorpusError: a record has another length than the index says, or cannot be read.
@@ -104,12 +104,13 @@ class SourceRows:
             # The fragments of one long document never share a row, so numbers ascend strictly.
             records = shared_pool().read(self._paths[shard], [piece[0] - first for piece in group])
             for content, (document, start, end) in zip(records, group, strict=True):
-                length = int(self._lengths[document])
-                if len(content) != ID_BYTES + length * self._dtype.itemsize:
-                    raise CorpusError(
-                        f"{self._paths[shard]}: record {document - first} has {len(content)} "
-                        f"bytes, but the index says {length} tokens; the shard is damaged")
-                result.append((content, start, end, length))
+                try:
+                    record = decode_record(
+                        content, self._dtype, int(self._lengths[document]), self._version)
+                except ValueError as error:
+                    raise CorpusError(f"{self._paths[shard]}: record {document - first} has "
+                                      f"{error}; the shard is damaged") from None
+                result.append((record, start, end))
             position = stop
         return result
 
@@ -119,16 +120,14 @@ class SourceRows:
         segments, positions = batch["segment_ids"][place], batch["positions"][place]
         weights = batch["weights"][place]
         begin = 0
-        for number, (record, start, stop, length) in enumerate(self.read(row), 1):
+        for number, (record, start, stop) in enumerate(self.read(row), 1):
             end = begin + stop - start
-            following = min(stop + 1, length)
-            ids = np.frombuffer(record, self._dtype, following - start,
-                                ID_BYTES + start * self._dtype.itemsize)
+            ids = record.tokens[start:stop + 1]
             # Every token but the document's last is followed by one of the same document.
-            trained = following - start - 1
+            following = begin + len(ids) - 1
             tokens[begin:end] = ids[:stop - start]
-            targets[begin:begin + trained] = ids[1:]
-            weights[begin:begin + trained] = 1
+            targets[begin:following] = ids[1:]
+            weights[begin:following] = 1 if record.mask is None else record.mask[start + 1:stop + 1]
             segments[begin:end] = number
             positions[begin:end] = self._arange[:end - begin]
             begin = end

@@ -131,6 +131,37 @@ def test_best_fit_row_by_hand(tmp_path):
         [1, 1, 1, 1, 1], [1, 1, 1, 2, 2], [1, 1, 0, 0, 0]]
 
 
+@pytest.mark.parametrize("packing, length, documents, masks, weights", [
+    ("concat", 6,
+     [[BOS, 10, 11, EOS], [BOS, 20, EOS, 21, 22, EOS], [BOS, 30, EOS]],
+     [[0, 0, 1, 1], [0, 1, 0, 0, 1, 0], None],
+     # The mask is that of the target. The second document goes on in the second row.
+     [[0, 1, 1, 0, 1, 0], [0, 1, 0, 0, 1, 1], [0] * 6]),
+    ("best_fit", 5,
+     [[BOS, 10, EOS], [BOS, 20, 21, 22, 23, 24, EOS], [BOS, EOS]],
+     [[0, 1, 0], [0, 1, 0, 1, 0, 1, 1], [0, 0]],
+     [[1, 0, 1, 0, 1], [1, 0, 0, 1, 0], [0] * 5]),
+])
+def test_masks_become_weights_by_hand(tmp_path, packing, length, documents, masks, weights):
+    """All else in the rows is as without masks."""
+    arrays = [np.array(document, np.uint16) for document in documents]
+    token_corpora.write_split(tmp_path / "plain", "train", {"a": [arrays]})
+    token_corpora.write_split(tmp_path / "t", "train", {"a": [arrays]}, marks={
+        ("a", 0, i): {"mask": np.array(mask, bool), "group": "g" if i else ""}
+        for i, mask in enumerate(masks) if mask is not None})
+    plain, plan = (Plan.build(config(tmp_path / name, sequence_length=length, batch_size=1,
+                                     packing=packing), seed=0) for name in ("plain", "t"))
+    without, rows = read_rows(plain, 3), read_rows(plan, 3)
+    order = [plan.locate(i).row for i in range(3)]
+    assert order == [plain.locate(i).row for i in range(3)]
+    assert rows["weights"][np.argsort(order)].tolist() == weights
+    assert equal({**rows, "weights": 0}, {**without, "weights": 0})
+    groups = {document["id"]: document["group"] for step in range(3)
+              for document in plan.documents(step)[0]}
+    assert groups == {token_corpora.document_id("train", "a", 0, i).hex():
+                      "g" if i and masks[i] is not None else "" for i in range(3)}
+
+
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_dtypes_and_shapes(corpus, packing):
     batch = Plan.build(config(corpus[0], packing=packing), 0).rows(5, [1, 3])
