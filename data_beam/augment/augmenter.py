@@ -79,7 +79,7 @@ class Augmenter:
         row = corpus_row(document, "train")
         for id, text, count in self._by_synonyms(document):
             yield Planned(id, len(text), _row(row, id, text, f"augment:synonyms={count}"))
-        if self._translate is not None and not document.is_code:
+        if self._translate is not None and not document.is_fixed:
             yield Planned(augmented_id(document.origin.id, "back_translation", 1),
                           int(MAX_RATIO * len(document.text)))
 
@@ -90,7 +90,7 @@ class Augmenter:
         for id, text, count in self._by_synonyms(document):
             if bucket_of(id) in buckets:
                 yield _row(row, id, text, f"augment:synonyms={count}")
-        if self._translate is None or document.is_code:
+        if self._translate is None or document.is_fixed:
             return
         id = augmented_id(document.origin.id, "back_translation", 1)
         if bucket_of(id) not in buckets:
@@ -108,7 +108,7 @@ class Augmenter:
 
     def _by_synonyms(self, document: Document) -> Iterator[tuple[str, str, int]]:
         """(id, text, number of replaced terms) of each distinct copy."""
-        if self._synonyms is None or document.is_code:
+        if self._synonyms is None or document.is_fixed:
             return
         seen = {document.text}
         for number in range(1, self._config.synonym_copies + 1):
@@ -122,6 +122,7 @@ class Augmenter:
 def _row(row: dict[str, Any], id: str, text: str, transform: str) -> dict[str, Any]:
     return {**row, "id": id, "text": text, "sha256": text_sha256(text),
             "transforms": [*row["transforms"], transform, f"augment:from={row['id']}"],
+            "group": None,
             "scores": sorted({**dict(row["scores"]), "augmented": 1.0}.items())}
 
 
@@ -151,4 +152,5 @@ class TemplateDocuments:
                 "sha256": text_sha256(generated.text), "record": generated.record,
                 "language_score": None, "bytes_sha256": text_sha256(generated.text),
                 "transforms": [f"augment:templates={generated.sentences}"],
-                "scores": [("augmented", 1.0)], "cluster": None, "url": None, "offset": None}
+                "scores": [("augmented", 1.0)], "cluster": None, "url": None, "offset": None,
+                "trained_spans": None, "group": None}

@@ -4,6 +4,8 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 
+from data_beam.base.trained_spans import Spans
+
 
 def text_sha256(text: str) -> str:
     """SHA-256 of a text in UTF-8."""
@@ -49,7 +51,9 @@ class Record:
     bytes_sha256: str  # of the record's raw bytes: the decompressed file, the line, or the field
     transforms: tuple[str, ...] = ()
     data: bytes = b""  # content of a binary format (PDF, EPUB); `text` is empty then
-    offset: int | None = None  # see `Document`
+    offset: int | None = None  # this and what follows: see `Document`
+    trained_spans: Spans | None = None
+    group: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,9 +79,26 @@ class Document:
     offset: int | None = None
     """Of a record of a web archive: the byte of the file at which it begins, or at which the
     compressed member that holds it begins."""
+    trained_spans: Spans | None = None
+    """The trained parts of the text; None where all of it is trained."""
+    group: str = ""
+    """Shared by documents of the source that belong together, "" without a group."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether no step may make another text of it: source code, and texts with trained spans,
+        which count its characters."""
+        return self.is_code or self.trained_spans is not None
 
     def with_text(self, text: str, *transforms: str) -> "Document":
-        """The document with another text, and the steps that changed it."""
+        """The document with another text, and the steps that changed it.
+
+        Raises:
+          ReasonedError: it has trained spans, which count the characters of the text as it is.
+        """
+        if self.trained_spans is not None:
+            raise ReasonedError("text with trained spans", f"{', '.join(transforms)} would change "
+                                "the text, and its trained spans would no longer fit")
         return dataclasses.replace(
             self, text=text, sha256=text_sha256(text), transforms=self.transforms + transforms)
 

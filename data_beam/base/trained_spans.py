@@ -54,13 +54,13 @@ def token_mask(text: str, spans: Spans, token_bytes: np.ndarray, prefix_bytes: i
     Raises:
       ValueError: the bytes of the tokens are not those of the text.
     """
-    borders, size, position = [], 0, 0
+    borders, size, position = [], prefix_bytes, 0  # the prefix is part of the first character
     for border in (*(border for span in spans for border in span), len(text)):
         size += len(text[position:border].encode())
         position = border
-        borders.append(size)
-    ends = np.cumsum(token_bytes, dtype=np.int64) - prefix_bytes
-    if (ends[-1] if len(ends) else 0) != size:
+        borders.append(size if border else 0)
+    ends = np.cumsum(token_bytes, dtype=np.int64)
+    if text and (len(ends) == 0 or ends[-1] != size):
         raise ValueError("its tokens stand for another number of bytes than its text has, so its "
                          "trained spans cannot be mapped to tokens")
     starts = ends - token_bytes

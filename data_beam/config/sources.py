@@ -44,6 +44,11 @@ class InputConfig:
         "", "jsonl, json, sqlite, parquet: field that holds a record's domain")
     url_field: str = setting(
         "", "jsonl, json, sqlite, parquet: field that becomes the document's path")
+    trained_spans_field: str = setting(
+        "", "jsonl, json, parquet: field with the trained parts of the text, a list of "
+        "[start, end] in characters; null trains all of it")
+    group_field: str = setting(
+        "", "jsonl, json, sqlite, parquet: field with a name that documents of a group share")
     query: str = setting("", "sqlite: SELECT with an ORDER BY whose columns are the fields")
 
     def check(self, path: str) -> None:
@@ -55,10 +60,14 @@ class InputConfig:
             raise ConfigError(f"{path}.text_field: must not be empty; name the field that holds "
                               "the text, or leave it out for 'text'")
         if self.format not in FORMATS_WITH_FIELDS:
-            for name in ("licence_field", "domain_field", "url_field"):
+            for name in ("licence_field", "domain_field", "url_field", "trained_spans_field",
+                         "group_field"):
                 if getattr(self, name):
                     raise ConfigError(
                         f"{path}.{name}: format {self.format!r} has no fields; leave it empty")
+        if self.trained_spans_field and self.format == "sqlite":
+            raise ConfigError(f"{path}.trained_spans_field: a field of SQLite cannot hold a list; "
+                              "use jsonl, json or parquet")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,7 +31,8 @@ from data_beam.sinks import documents
 OCCURRENCE = np.dtype([("hash", "<u8"), ("source", "<u2"), ("id", "<u8")])
 """A text that occurs in a document: its hash, the place of the source, 64 bits of the id."""
 
-_COLUMNS = ["id", "source", "path", "record", "text", "sha256", "is_code", "scores"]
+_COLUMNS = ["id", "source", "path", "record", "text", "sha256", "is_code", "scores",
+            "trained_spans"]
 _SEPARATORS = {"paragraphs": re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+"), "lines": re.compile(r"\n")}
 UNITS = tuple(_SEPARATORS)  # in the order in which they are removed
 
@@ -167,7 +168,7 @@ class Texts:
                 progress.add(documents=1)
             if row["id"] in dropped or (wanted is not None and number not in wanted):
                 continue
-            if remove is not None and not row["is_code"]:
+            if remove is not None and not row["is_code"] and row["trained_spans"] is None:
                 row["text"], done = remove(row["text"], row["source"], row["id"])
                 if done and not row["text"].strip():
                     continue

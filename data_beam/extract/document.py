@@ -55,12 +55,15 @@ def process(record: Record, recipe: RecipeConfig) -> Document | Dropped | DeadLe
         if is_code:
             language = "python" if record.format == "python" else language_of(record.origin.path)
             text, repairs = clean_code(text)
+        elif record.trained_spans is not None:  # they count the characters of the text as it is
+            repairs = ()
         else:
             text, repairs = clean(text, recipe.clean, language)
         return Document(
             record.origin, text, record.domain, record.licence, record.url,
             language, None, text_sha256(text), record.bytes_sha256,
-            record.transforms + transforms + repairs, is_code, offset=record.offset)
+            record.transforms + transforms + repairs, is_code, offset=record.offset,
+            trained_spans=record.trained_spans, group=record.group)
     except ExtractionError as error:
         return DeadLetter(record.origin, "extract", error.reason, error.detail)
     except NoText as error:

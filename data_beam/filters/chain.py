@@ -7,7 +7,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from data_beam.base import files, user_function
 from data_beam.base.filter import Filter
-from data_beam.base.records import DeadLetter, Document, Dropped
+from data_beam.base.records import DeadLetter, Document, Dropped, ReasonedError
 from data_beam.clean.language import LanguageFilter
 from data_beam.config import RecipeConfig
 from data_beam.decontaminate.overlap_filter import DecontaminateFilter
@@ -71,6 +71,8 @@ def judge(document: Document, filters: list[Filter]
             outcome: Document | Dropped | DeadLetter = each(document)
         except OSError:
             raise
+        except ReasonedError as error:
+            outcome = DeadLetter(document.origin, each.name, error.reason, error.detail)
         except (Exception, SystemExit) as error:  # a library of the user's may call sys.exit
             outcome = DeadLetter(document.origin, each.name, "failed",
                                  f"{type(error).__name__}: {error}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from data_beam.base.records import DeadLetter, Dropped, Origin, Record
+from data_beam.base.trained_spans import read_spans
 from data_beam.config import InputConfig, SourceConfig
 from data_beam.readers import encoding
 from data_beam.readers.listing import File
@@ -76,13 +77,17 @@ class Reading:
         are the bytes that the value was read from; None takes those of its text.
         """
         names = field_names(self.config)
-        values = {"text": "", "licence": self.licence, "domain": self.source.domain, "url": ""}
+        values = {"text": "", "licence": self.licence, "domain": self.source.domain, "url": "",
+                  "group": ""}
+        spans = None
         if isinstance(item, str):
             values["text"] = item
         elif isinstance(item, dict):
             for key, name in names.items():
                 value = item.get(name)
-                if isinstance(value, str):
+                if key == "trained_spans":
+                    spans = value
+                elif isinstance(value, str):
                     if key == "text" or value.strip():
                         values[key] = value
                 elif name in item and (value is not None or key == "text"):
@@ -98,13 +103,20 @@ class Reading:
             return self.dead(number, "bad encoding", "half of a surrogate pair")
         if len(encoded["text"]) > self.limit:
             return self.too_large(number, len(encoded["text"]))
+        if spans is not None:
+            try:
+                spans = read_spans(spans, len(values["text"]))
+            except ValueError as error:
+                return self.dead(number, "invalid trained spans", str(error))
         digest = hashlib.sha256(encoded["text"] if raw is None else raw).hexdigest()
         return Record(self.origin(number), values["text"], self.config.format, values["domain"],
-                      values["licence"], values["url"], digest)
+                      values["licence"], values["url"], digest, trained_spans=spans,
+                      group=values["group"])
 
 
 def field_names(config: InputConfig) -> dict[str, str]:
     """Names of the fields that an input reads, by the part of a record that each becomes."""
     names = {"text": config.text_field, "licence": config.licence_field,
-             "domain": config.domain_field, "url": config.url_field}
+             "domain": config.domain_field, "url": config.url_field,
+             "trained_spans": config.trained_spans_field, "group": config.group_field}
     return {key: name for key, name in names.items() if name}

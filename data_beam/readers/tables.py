@@ -74,13 +74,13 @@ def _may_be_text(kind: pa.DataType) -> bool:
 def parquet(reading: Reading) -> Iterator[Read]:
     """The rows of a Parquet file, a row group at a time; only the named columns are read.
 
-    A file may lack the columns of licence, domain and URL, as a record may lack those fields. A
+    A file may lack any column but the text, as a record may lack those fields. A
     file without the text column, or with a named column of another type, is one dead letter.
 
     The rows of a damaged row group are not used, and the file is a dead letter.
     """
     names = field_names(reading.config)
-    wanted = list(dict.fromkeys(names.values()))
+    wanted, spans = list(dict.fromkeys(names.values())), names.get("trained_spans")
     with files.open_raw(reading.file.location) as raw:
         try:
             file = pyarrow.parquet.ParquetFile(
@@ -96,7 +96,7 @@ def parquet(reading: Reading) -> Iterator[Read]:
             elif found == 0:
                 yield reading.missing(None, name, schema.names)
                 return
-            elif found > 1 or not _may_be_text(schema.field(name).type):
+            elif found > 1 or not (name == spans or _may_be_text(schema.field(name).type)):
                 what = "there twice" if found > 1 else f"not text but {schema.field(name).type}"
                 yield reading.dead(None, "missing field", f"{name!r} is {what}")
                 return
@@ -109,7 +109,8 @@ def parquet(reading: Reading) -> Iterator[Read]:
             number = first
             try:
                 for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=wanted):
-                    columns = [_values(batch.column(name)) for name in wanted]
+                    columns = [batch.column(name).to_pylist() if name == spans else
+                               _values(batch.column(name)) for name in wanted]
                     for row in zip(*columns, strict=True):
                         number += 1
                         yield _from_row(reading, number, dict(zip(wanted, row, strict=True)))
@@ -121,12 +122,12 @@ def parquet(reading: Reading) -> Iterator[Read]:
             raise streams.DamagedFile("damaged Parquet", "; ".join(damaged))
 
 
-def _from_row(reading: Reading, number: int, row: dict[str, bytes | None]) -> Read:
+def _from_row(reading: Reading, number: int, row: dict[str, Any]) -> Read:
     text = row[reading.config.text_field]
     if text is not None and len(text) > reading.limit:
         return reading.too_large(number, len(text))
     try:
-        item = {name: None if value is None else value.decode("utf-8")
+        item = {name: value.decode("utf-8") if isinstance(value, bytes) else value
                 for name, value in row.items()}
     except UnicodeDecodeError as error:
         return reading.dead(number, "bad encoding", f"not UTF-8 at byte {error.start}")

@@ -16,6 +16,7 @@ from maxlm.data import corpus
 _TYPES = {
     "text": pa.large_string(), "record": pa.int64(), "offset": pa.int64(), "is_code": pa.bool_(),
     "transforms": pa.list_(pa.string()), "scores": pa.map_(pa.string(), pa.float64()),
+    "trained_spans": pa.list_(pa.list_(pa.int64())),
 }
 
 
@@ -29,7 +30,8 @@ SCHEMA = string_schema(corpus.DOCUMENT_COLUMNS, language_score=pa.float32())  # 
 STAGE_SCHEMA = string_schema(
     ("id", "text", "source", "path", "record", "domain", "licence", "url", "language",
      "language_score", "sha256", "bytes_sha256", "transforms", "is_code", "scores", "cluster",
-     "split_key", "offset"), language_score=pa.float64())  # a `Document` and its id
+     "split_key", "offset", "trained_spans", "group"),
+    language_score=pa.float64())  # a `Document` and its id
 
 ROW_GROUP_ROWS = 1000
 _ROW_GROUP_CHARACTERS = 64 * 2**20
@@ -53,13 +55,15 @@ def from_stage_row(row: dict[str, Any]) -> Document:
         Origin(row["source"], row["path"], row["record"]), row["text"], row["domain"],
         row["licence"], row["url"], row["language"], row["language_score"], row["sha256"],
         row["bytes_sha256"], tuple(row["transforms"]), row["is_code"], dict(row["scores"]),
-        row["cluster"], row["split_key"], row["offset"])
+        row["cluster"], row["split_key"], row["offset"],
+        None if row["trained_spans"] is None else tuple(map(tuple, row["trained_spans"])),
+        row["group"])
 
 
 def corpus_row(document: Document, split: str) -> dict[str, Any]:
     """A document as a row of `SCHEMA`."""
     return _row(document, SCHEMA, split=split, cluster=document.cluster or None,
-                url=document.url or None)
+                url=document.url or None, group=document.group or None)
 
 
 def write_table(handle: Any, table: pa.Table) -> None:

@@ -22,7 +22,7 @@ from data_beam.augment.augmenter import Augmenter, TemplateDocuments, bucket_of
 from data_beam.augment.back_translation import MAX_RATIO
 from data_beam.base import files, user_function
 from data_beam.base.hashing import split_of
-from data_beam.base.records import DeadLetter, Document, Dropped, Origin
+from data_beam.base.records import DeadLetter, Document, Dropped, Origin, text_sha256
 from data_beam.base.stage_context import Context, StagePaths, shard_numbers
 from data_beam.config import RecipeConfig
 from data_beam.filters.chain import judge, make_filters
@@ -35,7 +35,9 @@ _OWN = -1  # key in place of a bucket: the characters of a source's original tra
 
 
 def split(document: Document, recipe: RecipeConfig) -> str:
-    return split_of(document.split_key or document.sha256, recipe.split.validation,
+    """The split of a document. A group is never divided, so it also decides for near copies."""
+    group = document.group and text_sha256(f"{document.origin.source}\0{document.group}")
+    return split_of(group or document.split_key or document.sha256, recipe.split.validation,
                     recipe.split.test)
 
 

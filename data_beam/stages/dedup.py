@@ -95,7 +95,7 @@ class ApplyDecisions(beam.DoFn):
             id = document.origin.id
             if id in same:
                 return Dropped(document.origin, "dedup", "exact duplicate", same[id]["detail"])
-            if not document.is_code:
+            if not document.is_fixed:
                 text, done = remove(document.text, document.origin.source, id)
                 if done:
                     if not text.strip():

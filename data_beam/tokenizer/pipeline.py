@@ -229,7 +229,7 @@ class WriteShard(beam.DoFn):
         for batch in table.to_batches(256):
             for row in batch.to_pylist():
                 if row["id"] == previous:
-                    raise RuntimeError(f"two documents have the id {previous.hex()}")
+                    raise RuntimeError(f"two documents have the id {row['id'].hex()}")
                 previous = row["id"]
                 mask = None if row["mask"] is None else np.frombuffer(row["mask"], bool)
                 yield TokenRecord(row["id"], np.frombuffer(row["tokens"], self._dtype), mask,

@@ -32,7 +32,8 @@ def empty_batch(rows: int, length: int, pad_id: int) -> dict[str, np.ndarray]:
       tokens [B, L] int32; targets [B, L] int32, the token that follows in the same document;
       segment_ids [B, L] int32, 1, 2, ... per document in a row and 0 for padding; positions
       [B, L] int32, from 0 in each segment; weights [B, L] float32, 1 where the target is trained
-      (0 at the end of a document, in padding and where the document's mask says so); source [B] int32, the plan's number of it.
+      (0 at the end of a document, in padding and where the document's mask says so); source [B]
+      int32, the plan's number of it.
     """
     return {
         "tokens": np.full((rows, length), pad_id, np.int32),

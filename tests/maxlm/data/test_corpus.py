@@ -48,7 +48,7 @@ _MASK = [False, True, True, False, False, False, False, True, True]
 def test_mask_and_group_follow_the_tokens(mask, group, extra):
     """Against records made by hand, in both directions."""
     tokens = np.arange(1, 10, dtype=np.uint16)
-    by_hand = bytes(range(16)) + bytes([1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8, 0, 9, 0]) + extra
+    by_hand = bytes([*range(16), 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8, 0, 9, 0, *extra])
     record = TokenRecord(bytes(range(16)), tokens, None if mask is None else np.array(mask), group)
     assert encode_record(record) == by_hand
     found = decode_record(by_hand, np.dtype("<u2"), 9)
