@@ -21,6 +21,9 @@ A second run does nothing. After a stop, the next run continues after the last c
 stage whose settings have changed runs again, with those after it.
 """
 
+import heapq
+import json
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +38,10 @@ from data_beam.stages.run import manifest_dir, run_stage
 from data_beam.stages.start import COMMAND, OWN_FILES, PREVIEWED, check, show
 from maxlm.config import command_line
 from maxlm.config.schema import ConfigError, suggestion
+
+_EXAMPLES = 3
+"""Reasons of each source of which the summary shows a dead letter."""
+_DETAIL_CHARACTERS = 300
 
 
 def prepare(recipe: RecipeConfig, output: str, options: Any,
@@ -120,6 +127,38 @@ def _stages(text: str) -> tuple[str, ...]:
     return names
 
 
+def _command_for_the_rest(argv: Sequence[str]) -> str:
+    """The command of `argv` for all stages; those that are done are skipped."""
+    words = list(argv)
+    for i, word in enumerate(argv):
+        if word.partition("=")[0] == "--stages":
+            del words[i:i + (1 if "=" in word else 2)]
+            break
+    return f"python -m {COMMAND} {shlex.join(words)}"
+
+
+def _examples(manifest: dict[str, Any], output: str) -> dict[tuple[str, str, str], str]:
+    """The first dead letter of the most frequent reasons of each source, in words, by source, stage
+    and reason: `detail` often says what to change in the recipe."""
+    wanted: set[tuple[str, str, str]] = set()
+    for name, counts in manifest["sources"].items():
+        reasons = [(count, stage, reason) for stage, counted in counts["dead_letters"].items()
+                   for reason, count in counted.items()]
+        wanted |= {(name, *which) for _, *which in heapq.nlargest(_EXAMPLES, reasons)}
+    found: dict[tuple[str, str, str], str] = {}
+    paths = sorted(entry.path for entry in files.match(
+        FileSystems.join(output, "dead_letters"), "*.jsonl"))
+    for letter in (json.loads(line) for path in paths for line in files.read_bytes(
+            path).splitlines()):
+        key = letter["source"], letter["stage"], letter["reason"]
+        if key in wanted and key not in found:
+            record = "" if letter["record"] is None else f", record {letter['record']}"
+            found[key] = f"{letter['path']}{record}: {letter['detail'][:_DETAIL_CHARACTERS]}"
+        if len(found) == len(wanted):
+            break
+    return found
+
+
 def main(argv: Sequence[str]) -> int:
     """The command; see the module's docstring."""
     parser = command_line.Parser(
@@ -149,10 +188,10 @@ def main(argv: Sequence[str]) -> int:
     result = prepare(recipe, arguments.output, options, stages, arguments.keep_stages,
                      arguments.replace)
     if result is None:
-        print(f"{', '.join(stages)}: done; the corpus in {arguments.output} is incomplete; run the "
-              "remaining stages")
+        print(f"{', '.join(stages)}: done; the corpus in {arguments.output} is incomplete; this "
+              f"runs the remaining stages:\n  {_command_for_the_rest(argv)}")
         return 0
-    print(progress.summary(result))
+    print(progress.summary(result, _examples(result, arguments.output)))
     for name, counts in result["sources"].items():
         if not counts["kept"]:
             print(f"warning: nothing of source {name!r} was kept")
@@ -161,4 +200,5 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    command_line.run_command(main)
+    command_line.run_command(
+        main, "run the same command again to continue after the last complete stage")

@@ -280,4 +280,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    command_line.run_command(main)
+    command_line.run_command(main, "run the same command again to start over")

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -107,10 +107,14 @@ class Progress:
         return text
 
 
-def summary(manifest: dict[str, Any]) -> str:
+def summary(manifest: dict[str, Any], examples: Mapping[tuple[str, str, str], str]) -> str:
     """Table by source: read (+ made) = kept + dropped + dead letters, with the reasons below.
 
     The column `made` counts documents that augmentation made; without any it is left out.
+
+    Args:
+      manifest: of the corpus.
+      examples: a dead letter of some sources, stages and reasons, in words.
     """
     heading = ("source", "domain", "read", "made", "kept", "dropped", "dead", "MB of text",
                "languages")
@@ -127,9 +131,12 @@ def summary(manifest: dict[str, Any]) -> str:
         totals = {}
         for kind in ("dropped", "dead_letters"):
             totals[kind] = sum(sum(counted.values()) for counted in counts[kind].values())
-            reasons += [f"  {name}: {kind.replace('_', ' ')}, {stage}, {reason}: {count:,}"
-                        for stage, counted in counts[kind].items()
-                        for reason, count in counted.items()]
+            for stage, counted in counts[kind].items():
+                for reason, count in counted.items():
+                    reasons.append(
+                        f"  {name}: {kind.replace('_', ' ')}, {stage}, {reason}: {count:,}")
+                    if kind == "dead_letters" and (name, stage, reason) in examples:
+                        reasons.append(f"    for example {examples[name, stage, reason]}")
         add(name, counts["domain"], {**counts, **totals},
             ", ".join(language for language, _ in languages[:3]))
     total = manifest["total"]

@@ -40,6 +40,7 @@ _PART_SCHEMA = pa.schema([
 LOSSY = "decoding its tokens gives another text"
 _PART_BYTES = 32 * 2**20
 _ROW_GROUPS = 4
+_BLOCK = 2**20
 Key = tuple[str, str, int]
 """Split, source, number of the shard."""
 
@@ -74,7 +75,7 @@ def _report_damage(job: Job, path: str, error: BaseException) -> None:
 
 
 class RowGroups(beam.DoFn):
-    """A file -> path, first and end row group of each piece of work."""
+    """A file -> path, first and end row group of each piece of work. Compares its checksum."""
 
     def __init__(self, job: Job):
         self._job = job
@@ -83,6 +84,11 @@ class RowGroups(beam.DoFn):
         try:
             with FileSystems.open(
                     file.path, compression_type=CompressionTypes.UNCOMPRESSED) as handle:
+                digest = hashlib.sha256()
+                while block := handle.read(_BLOCK):
+                    digest.update(block)
+                if digest.hexdigest() != file.sha256:
+                    raise pyarrow.ArrowInvalid("it does not have the checksum of the manifest")
                 parquet = pyarrow.parquet.ParquetFile(handle)
                 groups, names = parquet.num_row_groups, parquet.schema_arrow.names
                 if not set(COLUMNS) <= set(names):

@@ -1,4 +1,4 @@
-"""Ctrl-C for every command: the first one cleans up, the second one exits at once.
+"""Ctrl-C and SIGTERM for every command: the first one cleans up, the second one exits at once.
 
 A terminal sends SIGINT to the whole process group, and an impatient user presses Ctrl-C again. If
 the second SIGINT raised KeyboardInterrupt too, it could break off the clean-up anywhere, for
@@ -14,14 +14,19 @@ import threading
 from typing import Any, NoReturn
 
 STATUS = 130
-"""Exit status of an interrupted command, as in shells: 128 + SIGINT."""
+"""Exit status after Ctrl-C, as in shells: 128 + SIGINT."""
+TRY_AGAIN = os.EX_TEMPFAIL
+"""Exit status 75, after SIGTERM: stopped from outside, nothing is wrong, start it again."""
 _reported = threading.Event()
 _pressed = threading.Event()
+_status = STATUS
+_line = b"interrupted\n"
 
 
 def pressed() -> bool:
-    """Whether Ctrl-C was pressed since `clean_up_first`. An exception that comes out of a command
-    may wrap KeyboardInterrupt: Beam's runners do so when user code is interrupted."""
+    """Whether Ctrl-C was pressed or SIGTERM came since `clean_up_first`. An exception that comes
+    out of a command may wrap KeyboardInterrupt: Beam's runners do so when user code is
+    interrupted."""
     return _pressed.is_set()
 
 
@@ -32,8 +37,15 @@ def end_at_once() -> None:
     _replace(_end)
 
 
-def clean_up_first() -> None:
-    """From now on the first Ctrl-C raises KeyboardInterrupt, and the next one ends this process."""
+def clean_up_first(advice: str = "") -> None:
+    """From now on the first Ctrl-C or SIGTERM raises KeyboardInterrupt, and the next one ends this
+    process.
+
+    Args:
+      advice: what the user can do after the interruption, printed with it.
+    """
+    global _line
+    _line = f"interrupted{advice and ': '}{advice}\n".encode()
     _pressed.clear()
     _replace(_raise)
 
@@ -53,10 +65,11 @@ def leave() -> NoReturn:
     others = [thread for thread in threading.enumerate()
               if not thread.daemon and thread is not threading.main_thread()]
     if others:
-        os._exit(STATUS)
+        os._exit(_status)
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is short
-    sys.exit(STATUS)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # what is left is short
+    sys.exit(_status)
 
 
 def kill_children() -> None:
@@ -66,25 +79,29 @@ def kill_children() -> None:
 
 
 def _replace(handler: Any) -> None:
-    """Sets the handler if the present one is Python's own or one of this module."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(
-            signal.SIGINT) in (signal.default_int_handler, _raise, _end):
-        signal.signal(signal.SIGINT, handler)
+    """Sets the handler where the present one is Python's own or one of this module."""
+    if threading.current_thread() is threading.main_thread():
+        for number, default in ((signal.SIGINT, signal.default_int_handler),
+                                (signal.SIGTERM, signal.SIG_DFL)):
+            if signal.getsignal(number) in (default, _raise, _end):
+                signal.signal(number, handler)
 
 
-def _raise(*_: object) -> None:
+def _raise(number: int, _: object) -> None:
+    global _status
+    _status = STATUS if number == signal.SIGINT else TRY_AGAIN
     _pressed.set()
-    signal.signal(signal.SIGINT, _end)
+    _replace(_end)
     raise KeyboardInterrupt
 
 
-def _end(*_: object) -> None:
+def _end(number: int, _: object) -> None:
     kill_children()
     _report()
-    os._exit(STATUS)
+    os._exit(STATUS if number == signal.SIGINT else TRY_AGAIN)
 
 
 def _report() -> None:
     if not _reported.is_set():
         _reported.set()
-        os.write(2, b"interrupted\n")  # the interrupted code may hold the lock of sys.stderr
+        os.write(2, _line)  # the interrupted code may hold the lock of sys.stderr

@@ -20,17 +20,15 @@ from typing import Any, NoReturn
 
 from maxlm.cli import interrupts
 
-TRY_AGAIN = os.EX_TEMPFAIL
-"""Exit status 75: stopped from outside, nothing is wrong, the same command continues."""
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 def exit_at_once() -> None:
     """From now on, SIGTERM, SIGHUP and Ctrl-C end this process: for the time of the imports."""
-    interrupts.end_at_once()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, lambda *_: _exit("", TRY_AGAIN))
+            signal.signal(number, lambda *_: _exit("", interrupts.TRY_AGAIN))
+    interrupts.end_at_once()  # it leaves these handlers alone, and so does `clean_up_first`
 
 
 class StopSignals:
@@ -55,7 +53,7 @@ class StopSignals:
     @property
     def status(self) -> int:
         """Exit status of the command, once it has stopped."""
-        return interrupts.STATUS if self.received == signal.SIGINT else TRY_AGAIN
+        return interrupts.STATUS if self.received == signal.SIGINT else interrupts.TRY_AGAIN
 
     def asked(self) -> bool:
         """Whether this process was asked to stop."""

@@ -258,16 +258,17 @@ class _ShowHelp(argparse.Action):
         parser.exit()
 
 
-def run_command(main: Callable[[Sequence[str]], int | None]) -> None:
+def run_command(main: Callable[[Sequence[str]], int | None], after_stop: str = "") -> None:
     """Runs a command's `main(argv)` and exits with its status.
 
     A user's mistake (`ConfigError`, or an operating-system error about a file the user named) ends
     in one line on standard error and status 2, a `RunFailure` in one line and status 1; set
-    MAXLM_TRACEBACK=1 to see where either came from. Ctrl-C ends in the word `interrupted` and
-    status 130, after the command's clean-up or, pressed again, at once. Anything else is a bug or a
-    fault of the machine and keeps its traceback.
+    MAXLM_TRACEBACK=1 to see where either came from. Ctrl-C and SIGTERM end in one line, the word
+    `interrupted` and what `after_stop` says of running the command again, and in status 130 or 75,
+    after the command's clean-up or, at the next signal, at once. Anything else is a bug or a fault
+    of the machine and keeps its traceback.
     """
-    interrupts.clean_up_first()
+    interrupts.clean_up_first(after_stop)
     try:
         try:
             status = main(sys.argv[1:])

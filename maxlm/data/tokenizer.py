@@ -79,9 +79,9 @@ class Tokenizer(abc.ABC):
                               f"own special tokens; leave --{min(special)} out")
         try:
             tokenizer = SentencePieceTokenizer(path.read_bytes())
-        except RuntimeError as error:
-            raise ConfigError(f"{field}: {str(path)!r} is not a SentencePiece model "
-                              f"({str(error).splitlines()[0]})") from None
+        except RuntimeError:  # its text is about the library's own source code
+            raise ConfigError(f"{field}: {str(path)!r} is not a SentencePiece model, nor a "
+                              "tokenizer.json of Hugging Face") from None
         if documents and (tokenizer.bos_id < 0 or tokenizer.eos_id < 0):
             raise ConfigError(f"{field}: {str(path)!r} defines no BOS or no EOS; documents need "
                               "both")

@@ -38,17 +38,19 @@ def test_the_table_of_counts_adds_up():
     manifest = {"sources": {"web": counts}, "total": {
         "read": 1234, "kept": 1200, "dropped": 30, "dead_letters": 4, "bytes": 2_500_000,
         "augmented": 0}}
-    heading, _, row, total, *reasons = summary(manifest).splitlines()
+    heading, _, row, total, *reasons = summary(
+        manifest, {("web", "read", "invalid JSON"): "a.jsonl, record 7: Extra data"}).splitlines()
     assert heading.split() == ["source", "domain", "read", "kept", "dropped", "dead", "MB", "of",
                                "text", "languages"]
     assert row.split() == ["web", "general", "1,234", "1,200", "30", "4", "2.50",
                            "en,", "zh,", "fr"]
     assert total.split() == ["total", "1,234", "1,200", "30", "4", "2.50"]
     assert reasons == ["  web: dropped, filter, too short: 30",
-                       "  web: dead letters, read, invalid JSON: 4"]
+                       "  web: dead letters, read, invalid JSON: 4",
+                       "    for example a.jsonl, record 7: Extra data"]
     counts["augmented"] = manifest["total"]["augmented"] = 100
     counts["kept"] = manifest["total"]["kept"] = 1300
-    heading, _, row, total, *_ = summary(manifest).splitlines()
+    heading, _, row, total, *_ = summary(manifest, {}).splitlines()
     assert heading.split()[2:5] == ["read", "made", "kept"]
     assert row.split()[2:7] == ["1,234", "100", "1,300", "30", "4"]
     assert total.split() == ["total", "1,234", "100", "1,300", "30", "4", "2.50"]

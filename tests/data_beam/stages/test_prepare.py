@@ -10,6 +10,7 @@ import importlib.metadata
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -544,18 +545,78 @@ def test_a_dry_run_of_some_stages_shows_no_others(made, tmp_path, capsys):
     assert "dropped by filter: short lines" in shown and "dropped by dedup" not in shown
 
 
-def write_config(tmp_path: Path, raw: Path) -> Path:
+def write_config(tmp_path: Path, raw: Path, inputs: str = "InputConfig({root!r}, '**', 'text')"
+                 ) -> Path:
     config = tmp_path / "recipe.py"
     config.write_text(
         "from data_beam.config import *\nfrom maxlm.config.schema import to_config_dict\n"
         "def get_config():\n    return to_config_dict(RecipeConfig(shards=2, sources=(SourceConfig("
-        f"'s', 'd', 'CC0-1.0', (InputConfig({str(raw)!r}, '**', 'text'),)),)))\n")
+        f"'s', 'd', 'CC0-1.0', ({inputs.format(root=str(raw))},)),)))\n")
     return config
 
 
 def command(*arguments: str, **options) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "data_beam.prepare", *arguments],
                           capture_output=True, text=True, timeout=200, **options)
+
+
+def started(output: Path, *arguments: str) -> subprocess.Popen:
+    """The command, once it has written the first files of the stage `extract`."""
+    process = subprocess.Popen([sys.executable, "-m", "data_beam.prepare", *arguments],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not (output / "_temporary" / "parts").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    return process
+
+
+@pytest.mark.parametrize("kind, status", [(signal.SIGINT, 130), (signal.SIGTERM, 75)])
+@pytest.mark.parametrize("options", [(), TWO_PROCESSES], ids=["one process", "two processes"])
+def test_a_stopped_run_says_how_to_continue(tmp_path, kind, status, options):
+    (tmp_path / "raw").mkdir()
+    for i in range(300):
+        (tmp_path / f"raw/{i}.txt").write_text(PROSE.format(i) * 200)
+    config, output = write_config(tmp_path, tmp_path / "raw"), tmp_path / "out"
+    process = started(output, f"--config={config}", f"--output={output}", *options)
+    process.send_signal(kind)
+    *shown, last = process.communicate(timeout=60)[1].splitlines()
+    assert (process.returncode, last) == (status, "interrupted: run the same command again to "
+                                          "continue after the last complete stage")
+    assert all(line.startswith("extract ") for line in shown)
+
+
+@pytest.mark.parametrize("flag", [["--stages=extract,filter"], ["--stages", "extract,filter"]])
+def test_a_run_of_some_stages_prints_the_command_of_the_rest(tmp_path, capsys, flag):
+    raw = tmp_path / "raw files"
+    raw.mkdir()
+    (raw / "a.txt").write_text(PROSE)
+    config, output = write_config(tmp_path, raw), tmp_path / "out put"
+    prepare.main([f"--config={config}", *flag, "--output", str(output),
+                  "--config.filters.min_characters=9"])
+    line = capsys.readouterr().out.splitlines()[-1]
+    python, module, *words = shlex.split(line)
+    assert (python, module, words[0]) == ("python", "-m", "data_beam.prepare")
+    assert not any(word.startswith("--stages") for word in words)
+    prepare.main(words[1:])
+    assert "filter: done before\n" in capsys.readouterr().out
+    assert (output / "manifest.json").exists()
+
+
+def test_the_summary_shows_a_dead_letter_of_the_most_frequent_reasons(tmp_path, capsys):
+    """A wrong `text_field` in one of two inputs: the fields that are there."""
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/a.txt").write_text(PROSE)
+    lines = [json.dumps({"id": i, "body": PROSE.format(i)}) for i in range(30)]
+    (tmp_path / "raw/b.jsonl").write_text("\n".join([*lines, "{", '{"body": 1']))
+    config = write_config(tmp_path, tmp_path / "raw", (
+        'InputConfig({root!r}, "*.txt", "text"), '
+        'InputConfig({root!r}, "*.jsonl", "jsonl", text_field="txt")'))
+    prepare.main([f"--config={config}", f"--output={tmp_path / 'out'}"])
+    shown = capsys.readouterr().out.splitlines()
+    place = next(i for i, line in enumerate(shown) if line.endswith("missing field: 30"))
+    assert re.fullmatch(r"    for example b\.jsonl, record \d+: 'txt' is not there; "
+                        r"found: 'id', 'body'", shown[place + 1])
+    assert sum("for example" in line for line in shown) == 2  # invalid JSON is the other
 
 
 def test_a_killed_run_leaves_no_complete_corpus_and_can_be_run_again(tmp_path):
@@ -565,11 +626,7 @@ def test_a_killed_run_leaves_no_complete_corpus_and_can_be_run_again(tmp_path):
         (raw / f"{i}.txt").write_text(PROSE.format(i) * 20)
     config, output = write_config(tmp_path, raw), tmp_path / "out"
     arguments = (f"--config={config}", f"--output={output}")
-    victim = subprocess.Popen([sys.executable, "-m", "data_beam.prepare", *arguments],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not (output / "_temporary" / "parts").exists():
-        assert victim.poll() is None
-        time.sleep(0.01)
+    victim = started(output, *arguments)
     victim.send_signal(signal.SIGKILL)
     victim.wait()
     assert not (output / "manifest.json").exists()

@@ -193,6 +193,20 @@ def test_a_damaged_document_file_is_one_line(inputs, tmp_path, place):
         list(read_rows(str(path), ["id", "text"]))
 
 
+def test_a_flipped_byte_in_a_file_of_documents_is_named(inputs, tmp_path):
+    """In the column `path`, which the command does not read: all texts are what they were."""
+    corpus = write_corpus(tmp_path / "c", rows(), shards=1)
+    path, = (corpus / "documents").iterdir()
+    content = bytearray(path.read_bytes())
+    content[content.index(b"web/3.txt")] ^= 1
+    path.write_bytes(content)
+    assert len(list(read_rows(str(path), ["id", "text"]))) == 81
+    with pytest.raises(ConfigError, match=re.escape(
+            f"--corpus: {path} is damaged or not a Parquet file (it does not have the checksum of "
+            "the manifest)")):
+        tokenize.main(flags((corpus, inputs[1]), tmp_path / "t"))
+
+
 def test_a_full_disk_is_one_line(inputs, tmp_path):
     error = one_error(*flags(inputs, tmp_path / "t"), preexec_fn=file_size_limit(20_000))
     assert error.startswith("error: --output: cannot write to ") and "file too large" in error

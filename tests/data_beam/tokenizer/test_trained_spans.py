@@ -23,7 +23,7 @@ from data_beam.config import (
 )
 from data_beam.runners import beam_options
 from maxlm.config import ConfigError, DataConfig
-from maxlm.data.corpus import TokenCorpus, decode_record
+from maxlm.data.corpus import TokenCorpus, decode_record, file_sha256
 from maxlm.data.evaluation_plan import EvaluationPlan
 from maxlm.data.plan import Plan
 from maxlm.data.readers import ReaderPool
@@ -270,7 +270,7 @@ def test_a_corpus_without_the_columns_is_tokenized(tmp_path):
     path, = (corpus / "documents").iterdir()
     pq.write_table(pq.read_table(path).drop_columns(["trained_spans", "group"]), path)
     manifest = json.loads((corpus / "manifest.json").read_text())
-    manifest["outputs"][0]["bytes"] = path.stat().st_size
+    manifest["outputs"][0] |= {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
     (corpus / "manifest.json").write_text(json.dumps(manifest))
     manifests = make_tokens(tmp_path, corpus, tmp_path / "t")
     assert [each.format for each in manifests] == [1, 1, 1]

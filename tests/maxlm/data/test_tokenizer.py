@@ -29,6 +29,10 @@ def test_special_ids():
 def test_files_that_are_no_tokenizer_are_named(tmp_path):
     with pytest.raises(ConfigError, match=r"--tokenizer: no file .*none\.model"):
         Tokenizer.load(tmp_path / "none.model", "--tokenizer")
-    (tmp_path / "x.model").write_bytes(b"not a model")
-    with pytest.raises(ConfigError, match=r"x\.model.*not a SentencePiece model"):
-        Tokenizer.load(tmp_path / "x.model")
+    for name in ("x.model", "x.py"):
+        (tmp_path / name).write_bytes(b"not a model")
+        with pytest.raises(ConfigError) as caught:
+            Tokenizer.load(tmp_path / name, "--tokenizer")
+        assert str(caught.value) == (
+            f"--tokenizer: '{tmp_path / name}' is not a SentencePiece model, nor a tokenizer.json "
+            "of Hugging Face")
