@@ -139,6 +139,8 @@ def train(config: Config, workdir: Path, checkpointer: Checkpointer, signals: St
     gradient_check = GradientCheck(
         config, mesh, abstract.params, placement.abstract(config.data.sequence_length)
     ) if config.telemetry.gradient_check_every else None
+    if gradient_check and gradient_check.note:
+        report(f"note: {gradient_check.note}")
     report(f"compiled in {time.monotonic() - began:.1f} s")
 
     # -- outputs: a start that was refused has written nothing until here -------------------

@@ -41,7 +41,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from maxlm.config import Config
+from maxlm.config import Config, ConfigError
 from maxlm.kernels.compiler import compiler_options
 from maxlm.parallel.execution import Execution
 from maxlm.parallel.rules import logical_rules, parts, path_name
@@ -101,21 +101,36 @@ class GradientCheck:
       config: of the run.
       mesh: of the run.
       params, batch: arrays, or their shapes and shardings; compilation needs no values.
+
+    Attributes:
+      note: what the check leaves out, or None.
+
+    Raises:
+      ConfigError: `model.attention` names a kernel that cannot compute in float32.
     """
 
     def __init__(self, config: Config, mesh: Mesh, params: Any, batch: Batch):
         # One row on each device at a time: float32 needs no more memory than the train step, and
         # the host adds the rows in float64, so that fewer bits of the sum are lost.
         rows = config.data.batch_size // parts("batch", logical_rules(config.parallel), mesh)
+        kernel = make_execution(config, mesh).attention
         config = dataclasses.replace(
             config, run=dataclasses.replace(config.run, accumulation_steps=rows),
             precision=dataclasses.replace(config.precision, compute="float32"))
+        try:
+            how = make_execution(config, mesh)
+        except ConfigError as error:
+            raise ConfigError("config.telemetry.gradient_check_every: the check runs in float32, "
+                              f"but {error}") from None
+        self.note = None if how.attention == kernel else (
+            f"the gradient check runs in float32 with attention {how.attention}; the gradient of "
+            f"{kernel} is not checked")
         self._weights = objective_of(config).weights
         self._seed, self._every = config.run.seed, config.telemetry.gradient_check_every
         self.names = [path_name(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)]
 
         def compiled(function: Callable[..., Any], *scalars: Any) -> jax.stages.Compiled:
-            program = jax.jit(functools.partial(function, config, make_execution(config, mesh)),
+            program = jax.jit(functools.partial(function, config, how),
                               out_shardings=NamedSharding(mesh, PartitionSpec()))
             with jax.set_mesh(mesh):
                 return program.lower(

@@ -3,12 +3,15 @@
 import dataclasses
 import functools
 import math
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
-from maxlm.config import Config, ModelConfig, ParallelConfig
+from maxlm.config import Config, ConfigError, ModelConfig, ParallelConfig
+from maxlm.kernels import attention
+from maxlm.kernels.cpu.attention import Blocked
 from maxlm.models import transformer
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import make_mesh
@@ -29,27 +32,33 @@ def configuration(compute: str = "float32") -> Config:
     return dataclasses.replace(config, model=MODEL)
 
 
-def checked(config: Config, parallel: ParallelConfig, steps: range) -> list[dict[str, float]]:
-    """Rows of the check at the initial weights, along the directions of these steps."""
+def prepared(config: Config, parallel: ParallelConfig) -> tuple[GradientCheck, Any, Any]:
+    """A check, initial weights and a batch."""
     mesh = make_mesh(parallel, jax.devices()[:parallel.data * parallel.fsdp * parallel.tensor])
     placement = BatchPlacement(mesh, logical_rules(config.parallel), config.data.batch_size)
     batch = placement.put(packed_batch(config, 0))
     params = init_state(config, mesh).params
-    check = GradientCheck(config, mesh, params, batch)
+    return GradientCheck(config, mesh, params, batch), params, batch
+
+
+def checked(config: Config, parallel: ParallelConfig, steps: range) -> list[dict[str, float]]:
+    """Rows of the check at the initial weights, along the directions of these steps."""
+    check, params, batch = prepared(config, parallel)
+    assert check.note is None
     rows = [check.run(params, batch, step) for step in steps]
     assert all(row is not None for row in rows)
     return [row for row in rows if row is not None]
 
 
 @functools.cache
-def correct(compute: str) -> list[dict[str, float]]:
-    return checked(configuration(compute), ParallelConfig(data=1), range(4))
+def correct() -> list[dict[str, float]]:
+    return checked(configuration(), ParallelConfig(data=1), range(4))
 
 
 def test_a_correct_model_passes():
     names = {jax.tree_util.keystr(path, simple=True, separator="/") for path, _ in
              jax.tree_util.tree_leaves_with_path(transformer.init_params(MODEL, 0))}
-    for row in correct("float32"):
+    for row in correct():
         assert set(row) == {f"gradient_check/{name}/{field}"
                             for name in names for field in ("error", "limit")}
         assert wrong(row) == []
@@ -57,20 +66,36 @@ def test_a_correct_model_passes():
     # size of the gradient are found, and smaller ones are hidden by rounding.
     small = ("attention/query", "attention/key")
     for name in names:
-        limits = [row[f"gradient_check/{name}/limit"] for row in correct("float32")]
-        errors = [row[f"gradient_check/{name}/error"] for row in correct("float32")]
+        limits = [row[f"gradient_check/{name}/limit"] for row in correct()]
+        errors = [row[f"gradient_check/{name}/error"] for row in correct()]
         assert max(limits) < (1.0 if name.endswith(small) else 0.06), name
         assert max(errors) < 0.3 * max(limits), name
-    assert correct("float32")[0] != correct("float32")[1]  # a new direction each time
+    assert correct()[0] != correct()[1]  # a new direction each time
 
 
-def test_bfloat16_runs_are_checked_in_float32():
-    assert correct("bfloat16") == correct("float32")
+class Bfloat16Only(Blocked):
+    def lacks(self, description, inputs):
+        return None if inputs.dtype == "bfloat16" else "needs bfloat16"
 
 
+def test_bfloat16_runs_are_checked_in_float32(monkeypatch):
+    monkeypatch.setitem(attention.KERNELS, "narrow", Bfloat16Only())
+    monkeypatch.setitem(attention.PREFERRED, "cpu", ("narrow", "blocked"))
+    config = configuration("bfloat16")
+    check, params, batch = prepared(config, ParallelConfig(data=1))
+    assert check.run(params, batch, 0) == correct()[0]
+    assert check.note == ("the gradient check runs in float32 with attention blocked; the gradient "
+                          "of narrow is not checked")
+    config = dataclasses.replace(config, model=dataclasses.replace(MODEL, attention="narrow"))
+    with pytest.raises(ConfigError, match=r"gradient_check_every: the check runs in float32, but "
+                                          r"config.model.attention: 'narrow' needs bfloat16"):
+        prepared(config, ParallelConfig(data=1))
+
+
+@pytest.mark.slow
 def test_a_mesh_passes():
     rows = checked(configuration(), ParallelConfig(data=2, fsdp=2, tensor=2), range(2))
-    for here, there in zip(rows, correct("float32"), strict=False):
+    for here, there in zip(rows, correct(), strict=False):
         assert wrong(here) == []
         for name, error in here.items():
             if name.endswith("error"):  # the same directions

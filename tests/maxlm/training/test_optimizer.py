@@ -217,8 +217,11 @@ def test_state_of_some_parameters_only(monkeypatch):
 
 def with_state(make):
     """An optimizer that follows the gradient and has `make(params)` as its state."""
+    def update(updates, state, params=None):
+        return updates, state
+
     return lambda config, params: optax.GradientTransformation(
-        lambda params: {"history": make(params)}, lambda grads, state, params=None: (grads, state))
+        lambda params: {"history": make(params)}, update)
 
 
 @pytest.mark.parametrize(("make", "named"), [
