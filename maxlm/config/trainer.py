@@ -130,10 +130,6 @@ class ModelConfig:
             raise ConfigError(f"{path}.num_layers: {self.num_layers}, but groups have {layers} "
                               f"blocks; set it to {layers}")
 
-    def layer_groups(self) -> tuple[GroupConfig, ...]:
-        """`groups`, or the one group of plain blocks that an empty list stands for."""
-        return self.groups or (GroupConfig(repeat=self.num_layers),)
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TokenSource:

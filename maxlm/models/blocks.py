@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from maxlm.config.trainer import BlockConfig, ModelConfig
+from maxlm.config.trainer import BlockConfig, GroupConfig, ModelConfig
 from maxlm.models.attention import Attention, LayerCache, Tokens
 from maxlm.models.feed_forward import FEED_FORWARDS
 from maxlm.models.normalization import make_norm
@@ -27,6 +27,11 @@ SAVED_BY_DOTS = ("query", "key", "value", "attention", "attention_log_sum", "mlp
 
 # Keys and values of some layers, [..., B, S, G, K] each; None without a cache.
 Slots = tuple[jax.Array, jax.Array] | None
+
+
+def layer_groups(config: ModelConfig) -> tuple[GroupConfig, ...]:
+    """`groups`, or the one group of plain blocks that an empty list stands for."""
+    return config.groups or (GroupConfig(repeat=config.num_layers),)
 
 
 class Block(nnx.Module):
@@ -62,14 +67,14 @@ class Groups(nnx.Module):
     """Several groups: group_0, group_1, ..."""
 
     def __init__(self, config: ModelConfig, rngs: nnx.Rngs):
-        for i, group in enumerate(config.layer_groups()):
+        for i, group in enumerate(layer_groups(config)):
             setattr(self, f"group_{i}", _stack(config, group.blocks, group.repeat, rngs))
 
 
 def make_blocks(config: ModelConfig, rngs: nnx.Rngs) -> nnx.Module:
     """The modules of all layers. Levels of the tree with one entry are left out: plain blocks are
     one stacked `Block`."""
-    groups = config.layer_groups()
+    groups = layer_groups(config)
     if len(groups) == 1:
         return _stack(config, groups[0].blocks, groups[0].repeat, rngs)
     return Groups(config, rngs)
@@ -101,7 +106,7 @@ def run_layers(params: Any, x_BTD: jax.Array, tokens: Tokens, slots: Slots,
     Returns:
       The output [B, T, D], and the slots with the new keys and values.
     """
-    groups = config.layer_groups()
+    groups = layer_groups(config)
     done, filled = 0, []
     for i, group in enumerate(groups):
         group_params = params if len(groups) == 1 else params[f"group_{i}"]

@@ -3,6 +3,7 @@
 import jax
 
 from maxlm.config.trainer import ModelConfig
+from maxlm.models.blocks import layer_groups
 from maxlm.models.parameters import AbstractParam
 from maxlm.models.transformer import abstract_params
 
@@ -40,7 +41,7 @@ def flops_per_token(config: ModelConfig, sequence_length: int) -> float:
     Packing is not subtracted.
     """
     keys = 0.0
-    for group in config.layer_groups():
+    for group in layer_groups(config):
         for block in group.blocks:
             window = min(block.window or sequence_length, sequence_length)
             keys += group.repeat * (window - window**2 / (2 * sequence_length))

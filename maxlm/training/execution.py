@@ -6,6 +6,7 @@ from maxlm.config import Config
 from maxlm.kernels.attention import choose
 from maxlm.kernels.description import AttentionInputs
 from maxlm.models.attention import describe
+from maxlm.models.blocks import layer_groups
 from maxlm.parallel.execution import Execution
 from maxlm.parallel.rules import logical_rules
 
@@ -30,6 +31,6 @@ def _chosen(config: Config, mesh: Mesh) -> tuple[Execution, str]:
     inputs = AttentionInputs(
         config.data.sequence_length, model.num_heads, model.num_kv_heads, model.head_dim,
         config.precision.compute, platform)
-    kinds = {block for group in model.layer_groups() for block in group.blocks}
+    kinds = {block for group in layer_groups(model) for block in group.blocks}
     kernel, note = choose(model.attention, [describe(model, kind) for kind in kinds], inputs)
     return Execution(config.precision, platform, kernel, logical_rules(config.parallel)), note

@@ -38,7 +38,8 @@ PACKAGE = Path(__file__).resolve().parents[3] / "maxlm"
     [
         ({"model": {"num_heads": 4, "num_kv_heads": 3}},
          "config.model.num_kv_heads: 3 does not divide num_heads 4"),
-        ({"model": {"head_dim": 33}}, "config.model.head_dim: must be even for RoPE, got 33"),
+        ({"model": {"head_dim": 33}},
+         "config.model.head_dim: must be even for rotary positions, got 33"),
         ({"run": {"accumulation_steps": 3}},
          "config.run.accumulation_steps: 3 does not divide data.batch_size 8"),
         ({"run": {"steps": 99}}, "config.schedule.warmup_steps: 100 is more than run.steps 99"),
