@@ -54,7 +54,7 @@ def test_several_losses_are_means_over_the_whole_batch_whatever_the_microbatches
         tokens = losses["words"][1]
         assert tokens == batch["weights"].sum() and losses["first"][1] == 8
         assert losses["only_shown"][1] == count
-        assert largest_difference(truth, jax.tree.map(lambda g, n=tokens: g / n, grads)) < 2e-6
+        assert largest_difference(truth, jax.tree.map(lambda g, n=tokens: g / n, grads)) < 1e-5
 
 
 def test_keys_differ_by_seed_step_and_microbatch_and_by_nothing_else():

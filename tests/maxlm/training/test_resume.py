@@ -196,7 +196,8 @@ def test_other_rows_of_training_are_refused(original, fields, words):
 # The fields of the network. Weights with other values of them do not fit, or mean something else.
 NETWORK = {f"model.{name}" for name in (
     "vocab_size", "num_layers", "embed_dim", "num_heads", "num_kv_heads", "head_dim", "mlp_dim",
-    "tie_embeddings", "rope_theta", "norm_epsilon", "init_std")}
+    "tie_embeddings", "rope_theta", "norm_epsilon", "init_std", "groups", "positions", "norm",
+    "feed_forward", "activation", "logit_cap", "attention_scale", "segment_bias")}
 # Fields of the rows. That of the tokens themselves is compared by their files.
 ROWS = {"run.seed": 1, "data.split": "test", "data.sequence_length": 8, "data.batch_size": 8,
         "data.packing": "best_fit"}
