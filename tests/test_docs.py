@@ -106,7 +106,7 @@ def test_every_command_in_the_documentation_has_only_flags_that_exist(page):
                 assert re.search(rf"{re.escape(flag[1])}\b", help_of(step.module)), (
                     f"{page.name}: {step.text}")
         if step.elsewhere and step.module == "maxlm.train":
-            train.parse_arguments(step.words[3:])
+            train.parse_arguments(step.words[3:], None)
 
 
 SMALL_RECIPE = """

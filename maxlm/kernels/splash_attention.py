@@ -43,10 +43,13 @@ class Splash:
 
         def local(query_BTHK: jax.Array, key_BTGK: jax.Array, value_BTGK: jax.Array,
                   segments_BT: jax.Array) -> jax.Array:
-            kernel = _kernel(*query_BTHK.shape[1:3], description, how.platform != "tpu")
-            out_BHTK = jax.vmap(kernel)(
-                query_BTHK.swapaxes(1, 2), key_BTGK.swapaxes(1, 2), value_BTGK.swapaxes(1, 2),
-                splash_attention_kernel.SegmentIds(segments_BT, segments_BT))
+            _, T, H, _ = query_BTHK.shape
+            kernel = _kernel(T, H, description, how.platform != "tpu")
+            out_BHTK = jax.vmap(lambda query, key, value, segments: kernel(
+                query, key, value, segment_ids=splash_attention_kernel.SegmentIds(
+                    q=segments, kv=segments)))(
+                        query_BTHK.swapaxes(1, 2), key_BTGK.swapaxes(1, 2),
+                        value_BTGK.swapaxes(1, 2), segments_BT)
             return out_BHTK.swapaxes(1, 2)
 
         return by_rows_and_heads(local, scaled_BTHK, key_BTGK, value_BTGK, segments_BT, how)

@@ -222,7 +222,7 @@ def test_which_fields_are_refused(original, name):
     other = not value if isinstance(value, bool) else 2 * value + 1 if isinstance(
         value, (int, float)) else "another"
     lines = model_differences(run, changed(run, name, other))
-    assert lines == ([f"config.{name}: checkpoint {value!r}, this run {other!r}"]
+    assert lines == ([f"config.{name}: checkpoint {to_plain(value)!r}, this run {other!r}"]
                      if name in NETWORK else [])
 
 
