@@ -3,6 +3,8 @@
 Shape legend: B rows, T tokens, H query heads, G key/value heads, K head width.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu.splash_attention import (
@@ -45,7 +47,7 @@ class Splash:
                   segments_BT: jax.Array) -> jax.Array:
             _, T, H, _ = query_BTHK.shape
             kernel = _kernel(T, H, description, how.platform != "tpu")
-            out_BHTK = jax.vmap(lambda query, key, value, segments: kernel(
+            out_BHTK: Any = jax.vmap(lambda query, key, value, segments: kernel(
                 query, key, value, segment_ids=splash_attention_kernel.SegmentIds(
                     q=segments, kv=segments)))(
                         query_BTHK.swapaxes(1, 2), key_BTGK.swapaxes(1, 2),
