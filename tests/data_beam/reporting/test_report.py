@@ -588,9 +588,9 @@ def test_what_cannot_be_compared_with_is_named(content, message, corpus, tmp_pat
 
 def test_what_a_stopped_run_left_is_removed(prepared):
     _, out = prepared
-    (out / "_temporary/work").mkdir(parents=True)
+    (out / "_temporary/parts").mkdir(parents=True)
     (out / "_temporary/made_by").write_text("data_beam.report\n")
-    (out / "_temporary/work/summary-00000.json").write_text("{")
+    (out / "_temporary/parts/summary-00000.json").write_text("{")
     assert report.main([f"--corpus={out}"]) == 0
     assert not (out / "_temporary").exists()
     (out / "_temporary").mkdir()

@@ -3,24 +3,12 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from maxlm.cli.command_line import Parser, size
 from maxlm.config import Config, ConfigError
-
-GOOD = """
-from maxlm.config import Config, RunConfig
-def get_config():
-    return Config(run=RunConfig(steps=500)).to_config_dict()
-"""
-
-
-def write(folder: Path, text: str, name: str = "mine.py") -> str:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return str(path)
+from tests.maxlm.config_files import GOOD, write
 
 
 @pytest.mark.parametrize(("words", "message"), [

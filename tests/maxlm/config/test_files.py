@@ -7,18 +7,7 @@ from pathlib import Path
 import pytest
 
 from maxlm.config import Config, ConfigError, load_config_file, resolve_config, split_overrides
-
-GOOD = """
-from maxlm.config import Config, RunConfig
-def get_config():
-    return Config(run=RunConfig(steps=500)).to_config_dict()
-"""
-
-
-def write(folder: Path, text: str, name: str = "mine.py") -> str:
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return str(path)
+from tests.maxlm.config_files import GOOD, write
 
 
 def test_a_config_file_with_overrides(tmp_path):
