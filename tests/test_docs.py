@@ -8,7 +8,8 @@ and a model of 0.1 million parameters:
   module that named its --config.
 - Every ```python block is run; one that begins with a file's name is saved under it instead.
 - A block that begins with a comment "# on ..." needs what the comment says (a cluster, a quiet
-  machine): its flags are checked, as are those of benchmarks.
+  machine): its flags are checked, as are those of the modules that need more than the tests
+  install or take long.
 """
 
 import dataclasses
@@ -30,6 +31,8 @@ from tests.document_corpora import document, write_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+ELSEWHERE = ("benchmarks.", "maxlm.compile")
 
 # Appended to each command of the module; the last word wins.
 SMALL = {
@@ -185,7 +188,7 @@ def follow(page: Path, directory: Path, made: Path) -> dict[str, str]:
             (directory / files[id(step)]).write_text(step.text, encoding="utf-8")
     outputs: dict[str, str] = {}
     for step in shown:
-        if step.elsewhere or id(step) in files or step.module.startswith("benchmarks."):
+        if step.elsewhere or id(step) in files or step.module.startswith(ELSEWHERE):
             continue
         if not step.words:
             done = run(shlex.join(["python", "-c", step.text]), directory)
@@ -203,7 +206,7 @@ def follow(page: Path, directory: Path, made: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES[1:] if any(
-    not step.module.startswith("benchmarks.") for step in steps(page))], ids=lambda page: page.name)
+    not step.module.startswith(ELSEWHERE) for step in steps(page))], ids=lambda page: page.name)
 def test_a_page_from_top_to_bottom(page, made, tmp_path):
     follow(page, tmp_path, made)
 

@@ -10,7 +10,7 @@ compiler are those that the CUDA driver reports, as in the target configurations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 T, G, GIB = 1e12, 1e9, 2**30
@@ -28,7 +28,9 @@ class Chip:
         NVLink; each way, so half of the "bidirectional" figure of a data sheet.
       network: bytes/s that a device sends to another slice (TPU) or host (GPU).
       kind: "tpu" or "gpu".
-      wraps: TPU: sizes of a torus dimension for which the ends are connected are its multiples.
+      cube: TPU: the ends of a dimension are connected in slices whose three sizes are multiples of
+        it; 0 on chips with a torus of two dimensions.
+      ring: TPU: the ends of a dimension of this size are connected; 0 on chips with three.
       source: of the figures that the module's text does not name.
     """
 
@@ -40,7 +42,14 @@ class Chip:
     link: float
     network: float
     source: str
-    wraps: int = 0
+    cube: int = 0
+    ring: int = 0
+
+    def rings(self, shape: Sequence[int]) -> list[bool]:
+        """Of each dimension of a slice of this shape, whether its ends are connected."""
+        if self.cube:
+            return [all(size % self.cube == 0 for size in shape)] * len(shape)
+        return [size == self.ring for size in shape]
 
     def rate(self, precision: str) -> float:
         """FLOP/s for a precision of `maxlm.analysis.flops`.
@@ -61,24 +70,24 @@ class Chip:
 
 
 def _tpu(name: str, bf16: float, memory_gib: float, bandwidth: float, ici: float, ports: int,
-         network: float, wraps: int, f8: float | None = None, s8: float | None = None,
+         network: float, f8: float | None = None, s8: float | None = None,
          source: str = "") -> Chip:
     """ici: the published bidirectional GB/s of all ports; network in Gbit/s."""
     peak = {"bf16": bf16 * T, "f8": (f8 or bf16) * T, "s8": (s8 or bf16) * T}
     return Chip(name, "tpu", peak, int(memory_gib * GIB), bandwidth * G, ici * G / ports / 2,
-                network * G / 8, source, wraps)
+                network * G / 8, source, *((4, 0) if ports == 6 else (0, 16)))
 
 
 TPUS = {chip.name: chip for chip in (
-    _tpu("v4", 275 / 2, 15.25, 1228 / 2, 600, 6, 25 / 2, 4,
+    _tpu("v4", 275 / 2, 15.25, 1228 / 2, 600, 6, 25 / 2,
          source="275 TFLOP/s and 1228 GB/s a chip of two cores; links arXiv:2304.01433 "
          "(6 of 50 GB/s each way); network 25 Gbit/s a chip"),
-    _tpu("v5e", 197, 15.75, 819, 400, 4, 25, 16, s8=393,
+    _tpu("v5e", 197, 15.75, 819, 400, 4, 25, s8=393,
          source="network: 6.4 Tbit/s a pod of 256"),
-    _tpu("v5p", 459, 95.73, 2765, 1200, 6, 50, 4, s8=918),
-    _tpu("v6e", 918, 31.24, 1638, 800, 4, 100, 16, s8=1836,
+    _tpu("v5p", 459, 95.73, 2765, 1200, 6, 50, s8=918),
+    _tpu("v6e", 918, 31.24, 1638, 800, 4, 100, s8=1836,
          source="network: 4 x 200 Gbit/s a host of 8"),
-    _tpu("tpu7x", 2307 / 2, 94.74, 7380 / 2, 1200, 6, 100 / 2, 4, f8=4614 / 2,
+    _tpu("tpu7x", 2307 / 2, 94.74, 7380 / 2, 1200, 6, 100 / 2, f8=4614 / 2,
          source="2307 TFLOP/s, 4614 in fp8, 7380 GB/s a chip of two cores"),
 )}
 

@@ -19,6 +19,7 @@ from maxlm.models.counts import flops_per_token
 from maxlm.parallel.batches import BatchPlacement
 from maxlm.parallel.mesh import make_mesh
 from maxlm.parallel.rules import logical_rules, path_name
+from maxlm.training.execution import make_execution
 from maxlm.training.state import abstract_state
 from maxlm.training.step import lower_train_step
 
@@ -81,12 +82,14 @@ class CompiledStep:
     """The train step of a config, compiled for a target.
 
     Attributes:
+      attention: the kernel that was chosen.
       model_flops: of one step and device, by the convention of `maxlm.models.counts`.
       program: None if the compiler refused the program.
     """
 
     config: Config
     target: Target
+    attention: str
     memory: Memory
     program: Program | None
     model_flops: float
@@ -128,7 +131,8 @@ def compile_step(config: Config, target: Target) -> CompiledStep:
             parsed = hlo.parse(text)
             program = measure(parsed, target, mesh)
             memory = measured_memory(compiled, parsed, config, state, batch, target, dump)
-    return CompiledStep(config, target, memory, program, model_flops, tokens, seconds)
+    return CompiledStep(config, target, make_execution(config, mesh).attention, memory, program,
+                        model_flops, tokens, seconds)
 
 
 def measure(parsed: hlo.Program, target: Target, mesh: jax.sharding.Mesh) -> Program:

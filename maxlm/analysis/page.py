@@ -8,8 +8,6 @@ import jax
 from maxlm.analysis.collectives import totals
 from maxlm.analysis.compiled_step import CompiledStep
 from maxlm.models.counts import param_count
-from maxlm.parallel.mesh import make_mesh
-from maxlm.training.execution import make_execution
 
 MFU_CONVENTION = ("model FLOPs / (predicted seconds x peak FLOP/s of the compute dtype); model "
                   "FLOPs are 6 per matmul parameter and token, plus attention of which causality "
@@ -42,7 +40,7 @@ def figures(step: CompiledStep) -> dict[str, Any]:
              "bytes": buffer.bytes} for buffer in memory.largest[:10]],
         "refused": memory.refused,
         "model_flops": step.model_flops,
-        "attention": make_execution(config, make_mesh(config.parallel, target.devices)).attention,
+        "attention": step.attention,
         "compile_seconds": step.compile_seconds,
     }
     if program is None:

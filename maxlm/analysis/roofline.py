@@ -63,7 +63,7 @@ def bandwidth(chip: Chip, group: Sequence[Any], widths: Sequence[int]) -> float:
     if chip.kind == "gpu":
         return chip.network if len({device.process_index for device in group}) > 1 else chip.link
     links = 0
-    for dimension, width in enumerate(widths):
+    for dimension, ring in enumerate(chip.rings(widths)):
         if len({device.coords[dimension] for device in group}) > 1:
-            links += 2 if width % chip.wraps == 0 else 1
+            links += 2 if ring else 1
     return chip.link * max(links, 1)  # cores of one chip: at least as fast as a link

@@ -66,8 +66,12 @@ def _tpus(name: str) -> Target:
                             ("TPU_ACCELERATOR_TYPE", "v5litepod-4"),
                             ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")):
         os.environ.setdefault(variable, value)
-    devices = _devices(name, platform="tpu", topology_name=name)
-    return Target(name, TPUS[generation], devices, f"libtpu {version}")
+    chip = TPUS[generation]
+    shape = [int(size) for size in re.findall(r"\d+", name.partition(":")[2])]
+    # libtpu takes no dimension for a ring unless told, and then gathers weights by all-reduce.
+    devices = _devices(name, platform="tpu", topology_name=name,
+                       wrap=(*chip.rings(shape), False, False, False)[:3])
+    return Target(name, chip, devices, f"libtpu {version}")
 
 
 def _gpus(name: str, chip: Gpu, box: int, hosts: int) -> Target:
@@ -80,7 +84,7 @@ def _gpus(name: str, chip: Gpu, box: int, hosts: int) -> Target:
     return Target(name, chip, devices, f"{package} {version}")
 
 
-def _devices(name: str, **description: str) -> list[Any]:
+def _devices(name: str, **description: Any) -> list[Any]:
     from jax.experimental import topologies  # libtpu reads the environment when it is loaded
     try:
         return list(topologies.get_topology_desc(**description).devices)

@@ -19,7 +19,13 @@ def summarise(loss_nats: float, tokens: float, bytes_: float, prefix: str) -> di
     """Loss per token in nats, its exponential, and bits per byte of the scored text.
 
     Bits per byte is independent of the tokenizer: total nats / (ln 2 * UTF-8 bytes).
+
+    Raises:
+      ConfigError: no token was scored.
     """
+    if not tokens:
+        raise ConfigError("config.evals.split: none of its tokens is a trained one, so there is no "
+                          "loss; choose another split, or config.evals.every_steps=0 for none")
     with np.errstate(over="ignore"):
         perplexity = float(np.exp(loss_nats / tokens))  # infinite for losses above 709
     return {

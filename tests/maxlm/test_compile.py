@@ -60,7 +60,7 @@ def seven_billion(peak: int, **sections) -> CompiledStep:
         bounds=Roofline(1.0, 0.5, 0.25), kernels={"splash_mha_fwd": 32}, uncounted=[],
         unknown_loops=[])
     target = Target("v5e:4x4", chip, list(range(16)), "libtpu 0.0.52")
-    return CompiledStep(config, target, memory, program, 1.6e14, 4096 * 1024, 60.0)
+    return CompiledStep(config, target, "splash", memory, program, 1.6e14, 4096 * 1024, 60.0)
 
 
 def test_figures_and_page():

@@ -113,6 +113,11 @@ def test_a_perplexity_past_the_largest_float_is_infinite(nats, perplexity):
     assert summarise(nats, 10, 10, "eval")["eval/perplexity"] == pytest.approx(perplexity)
 
 
+def test_a_split_without_a_trained_token_is_refused():
+    with pytest.raises(ConfigError, match=r"config\.evals\.split: none of its tokens"):
+        summarise(0, 0, 12, "eval")
+
+
 def test_ids_the_model_does_not_know_are_refused(tokens):
     directory, _ = tokens
     settings = config(directory, 1)

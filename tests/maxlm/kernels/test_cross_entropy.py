@@ -4,9 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import NamedSharding, PartitionSpec
 
+from maxlm.analysis import hlo
+from maxlm.config.trainer import ParallelConfig
 from maxlm.kernels import cross_entropy as kernel
 from maxlm.parallel.execution import Execution
+from maxlm.parallel.mesh import make_mesh
 
 B, T, D, V = 3, 20, 16, 50
 RANDOM = np.random.default_rng(0)
@@ -86,3 +90,26 @@ def test_memory_does_not_grow_with_tokens_times_vocabulary(form):
     few, many = temporary(256), temporary(1024)
     logits_bytes = 768 * 4096 * 4  # of the tokens added
     assert many - few < 0.05 * logits_bytes
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_gradient_of_the_head_is_added_once(form):
+    """On four devices, with four chunks of tokens: the one reduce-scatter is outside the loop, and
+    the values are those of one device."""
+    mesh = make_mesh(ParallelConfig(data=1, fsdp=4), jax.devices()[:4])
+    rows, width = PartitionSpec("fsdp"), PartitionSpec(None, "fsdp")
+    shards = [NamedSharding(mesh, spec) for spec in (rows, width, rows, rows)]
+    arrays = [np.tile(HIDDEN[:1], (4, 1, 1)), HEAD, np.tile(TARGETS[:1], (4, 1)),
+              np.tile(WEIGHTS[:1], (4, 1))]
+    gradient = jax.grad(lambda *x: cross_entropy(*x, 5, form)[0], argnums=(0, 1))
+    with jax.set_mesh(mesh):
+        compiled = jax.jit(gradient, in_shardings=shards, out_shardings=tuple(shards[:2])).lower(
+            *arrays).compile()
+        found = compiled(*jax.device_put(arrays, shards))
+    runs = hlo.parse(compiled.as_text()).runs
+    scatters = [run.times for run in runs if run.instruction.opcode == "reduce-scatter"]
+    assert scatters == [1]
+    assert not [run for run in runs if run.times == 4 and run.instruction.opcode in (
+        "all-reduce", "all-gather", "reduce-scatter", "all-to-all")]
+    for ours, expected in zip(found, jax.jit(gradient)(*arrays), strict=True):
+        np.testing.assert_allclose(ours, expected, atol=1e-5)
