@@ -1,5 +1,8 @@
 """cuDNN's flash attention on NVIDIA GPUs, through `jax.nn.dot_product_attention`."""
 
+import ctypes.util
+import importlib.util
+
 import jax
 import jax.numpy as jnp
 
@@ -28,6 +31,8 @@ class CuDNN:
             return "needs heads of a multiple of 8 up to 128 (model.head_dim)"
         if inputs.length % 64:
             return "needs rows of a multiple of 64 tokens (data.sequence_length)"
+        if not installed():
+            return "needs cuDNN, which is not installed (pip install nvidia-cudnn-cu12)"
         return None
 
     def __call__(self, query_BTHK: jax.Array, key_BTGK: jax.Array, value_BTGK: jax.Array,
@@ -44,3 +49,10 @@ class CuDNN:
                 implementation="cudnn" if how.platform == "gpu" else "xla")
 
         return by_rows_and_heads(local, query_BTHK, key_BTGK, value_BTGK, segments_BT, how)
+
+
+def installed() -> bool:
+    """Whether there is a cuDNN: JAX asks its version when it traces, on machines without GPUs too.
+    """
+    wheel = importlib.util.find_spec("nvidia") and importlib.util.find_spec("nvidia.cudnn")
+    return bool(wheel or ctypes.util.find_library("cudnn"))

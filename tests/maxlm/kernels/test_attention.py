@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from maxlm.config import ConfigError
-from maxlm.kernels import attention
+from maxlm.kernels import attention, cudnn_attention
 from maxlm.kernels.cpu import attention as cpu
 from maxlm.kernels.description import AttentionDescription, AttentionInputs, alibi_slopes
 from maxlm.parallel.execution import Execution
@@ -22,6 +22,20 @@ DESCRIPTIONS = [AttentionDescription(), *(AttentionDescription(**fields) for fie
     {"causal": False, "window": 5}, {"causal": False, "segment_bias": -1.0, "alibi": True},
     {"window": 9, "logit_cap": 1.5, "scale": 2.0}, {"window": 16, "scale": 0.25},
     {"window": 6, "segment_bias": -2.0, "logit_cap": 3.0, "alibi": True}))]
+
+
+@pytest.fixture(autouse=True)
+def with_cudnn(monkeypatch):
+    monkeypatch.setattr(cudnn_attention, "installed", lambda: True)
+
+
+def test_cudnn_that_is_not_installed_is_not_chosen(monkeypatch):
+    monkeypatch.setattr(cudnn_attention, "installed", lambda: False)
+    gpu = AttentionInputs(128, 4, 4, 64, "bfloat16", "gpu")
+    chosen, why = attention.choose("auto", [AttentionDescription()], gpu)
+    assert chosen == "reference" and "cudnn needs cuDNN, which is not installed" in why
+
+
 # Every kernel, and the platform it is for. Splash runs in Pallas's interpreter here, and XLA takes
 # cuDNN's place behind the same call.
 CASES = [("reference", "cpu"), ("blocked", "cpu"), ("splash", "tpu"), ("cudnn", "gpu")]
