@@ -8,8 +8,7 @@ and a model of 0.1 million parameters:
   module that named its --config.
 - Every ```python block is run; one that begins with a file's name is saved under it instead.
 - A block that begins with a comment "# on ..." needs what the comment says (a cluster, a quiet
-  machine): its flags are checked, as are those of the modules that need more than the tests
-  install or take long.
+  machine). Only its flags are checked, as are those of the modules of `ELSEWHERE`.
 """
 
 import dataclasses
@@ -32,6 +31,7 @@ from tests.document_corpora import document, write_corpus
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
+# Modules that take minutes, or need packages that the tests do not install.
 ELSEWHERE = ("benchmarks.", "maxlm.compile")
 
 # Appended to each command of the module; the last word wins.

@@ -28,9 +28,9 @@ class Chip:
         NVLink; each way, so half of the "bidirectional" figure of a data sheet.
       network: bytes/s that a device sends to another slice (TPU) or host (GPU).
       kind: "tpu" or "gpu".
-      cube: TPU: the ends of a dimension are connected in slices whose three sizes are multiples of
-        it; 0 on chips with a torus of two dimensions.
-      ring: TPU: the ends of a dimension of this size are connected; 0 on chips with three.
+      cube: TPU with a torus of three dimensions: all are rings in slices whose three sizes are
+        multiples of it; 0 elsewhere.
+      ring: TPU with a torus of two dimensions: a dimension of this size is a ring; 0 elsewhere.
       source: of the figures that the module's text does not name.
     """
 
@@ -46,7 +46,11 @@ class Chip:
     ring: int = 0
 
     def rings(self, shape: Sequence[int]) -> list[bool]:
-        """Of each dimension of a slice of this shape, whether its ends are connected."""
+        """Whether each dimension of a slice of this shape is a ring: its ends are connected.
+
+        The rule gives the `wrap` of every TPU slice in MaxText 0.2.5's table of topologies
+        (https://github.com/AI-Hypercomputer/maxtext, accelerator_to_spec_map.py).
+        """
         if self.cube:
             return [all(size % self.cube == 0 for size in shape)] * len(shape)
         return [size == self.ring for size in shape]
@@ -72,10 +76,12 @@ class Chip:
 def _tpu(name: str, bf16: float, memory_gib: float, bandwidth: float, ici: float, ports: int,
          network: float, f8: float | None = None, s8: float | None = None,
          source: str = "") -> Chip:
-    """ici: the published bidirectional GB/s of all ports; network in Gbit/s."""
+    """ici: the published bidirectional GB/s of all ports, two for each dimension of the torus;
+    network in Gbit/s."""
+    rings = (4, 0) if ports == 6 else (0, 16)
     peak = {"bf16": bf16 * T, "f8": (f8 or bf16) * T, "s8": (s8 or bf16) * T}
     return Chip(name, "tpu", peak, int(memory_gib * GIB), bandwidth * G, ici * G / ports / 2,
-                network * G / 8, source, *((4, 0) if ports == 6 else (0, 16)))
+                network * G / 8, source, *rings)
 
 
 TPUS = {chip.name: chip for chip in (

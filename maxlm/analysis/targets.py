@@ -68,7 +68,7 @@ def _tpus(name: str) -> Target:
         os.environ.setdefault(variable, value)
     chip = TPUS[generation]
     shape = [int(size) for size in re.findall(r"\d+", name.partition(":")[2])]
-    # libtpu takes no dimension for a ring unless told, and then gathers weights by all-reduce.
+    # Unless told, libtpu assumes that no dimension is a ring, and all-reduces instead of gathering.
     devices = _devices(name, platform="tpu", topology_name=name,
                        wrap=(*chip.rings(shape), False, False, False)[:3])
     return Target(name, chip, devices, f"libtpu {version}")

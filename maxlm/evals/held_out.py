@@ -24,8 +24,8 @@ def summarise(loss_nats: float, tokens: float, bytes_: float, prefix: str) -> di
       ConfigError: no token was scored.
     """
     if not tokens:
-        raise ConfigError("config.evals.split: none of its tokens is a trained one, so there is no "
-                          "loss; choose another split, or config.evals.every_steps=0 for none")
+        raise ConfigError("config.evals.split: every token of this split is masked, so there is no "
+                          "loss; choose another split, or set config.evals.every_steps=0")
     with np.errstate(over="ignore"):
         perplexity = float(np.exp(loss_nats / tokens))  # infinite for losses above 709
     return {

@@ -32,7 +32,7 @@ class CuDNN:
         if inputs.length % 64:
             return "needs rows of a multiple of 64 tokens (data.sequence_length)"
         if not installed():
-            return "needs cuDNN, which is not installed (pip install nvidia-cudnn-cu12)"
+            return "needs cuDNN, which is not installed (pip install 'jax[cuda12]')"
         return None
 
     def __call__(self, query_BTHK: jax.Array, key_BTGK: jax.Array, value_BTGK: jax.Array,
@@ -52,7 +52,7 @@ class CuDNN:
 
 
 def installed() -> bool:
-    """Whether there is a cuDNN: JAX asks its version when it traces, on machines without GPUs too.
-    """
+    """Whether cuDNN is on this machine. JAX asks for its version while it traces, even if the step
+    is compiled for a GPU that the machine does not have."""
     wheel = importlib.util.find_spec("nvidia") and importlib.util.find_spec("nvidia.cudnn")
     return bool(wheel or ctypes.util.find_library("cudnn"))

@@ -9,19 +9,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 
 from benchmarks import compile as benchmark
 from maxlm import compile as command
-from maxlm.analysis import buffers
+from maxlm.analysis import buffers, hlo
 from maxlm.analysis.chips import TPUS
-from maxlm.analysis.collectives import Collective
+from maxlm.analysis.collectives import Collective, collectives
 from maxlm.analysis.compiled_step import CompiledStep, Memory, Program
 from maxlm.analysis.page import figures, page, short
 from maxlm.analysis.roofline import Roofline
 from maxlm.analysis.suggestions import suggestions
 from maxlm.analysis.targets import Target, find
-from maxlm.config import Config, ConfigError, resolve_config
+from maxlm.config import Config, ConfigError, ParallelConfig, resolve_config
+from maxlm.parallel.mesh import make_mesh
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -116,6 +121,19 @@ def test_a_compiler_that_is_not_installed_is_named(monkeypatch):
 def test_topologies_of_tpus(name, devices):
     target = find(name)
     assert len(target.devices) == devices and target.compiler.startswith("libtpu ")
+
+
+@needs_libtpu
+def test_weights_are_gathered_on_a_slice_of_closed_rings():
+    """64 MiB split over 64 chips: each sends 63/64 of it. Where libtpu assumes open ends, it
+    all-reduces a padded buffer: twice the bytes."""
+    mesh = make_mesh(ParallelConfig(data=1, fsdp=-1), find("v5p:4x4x4").devices)
+    weight = jax.ShapeDtypeStruct((4096, 4096), jnp.float32,
+                                  sharding=NamedSharding(mesh, P("fsdp")))
+    program = jax.jit(lambda x: x * 2, out_shardings=NamedSharding(mesh, P())).lower(
+        weight).compile()
+    found = collectives(hlo.parse(program.as_text() or "").runs, mesh.shape)
+    assert [(each.kind, each.total) for each in found] == [("all-gather", 63 * 2**20)]
 
 
 @pytest.mark.skipif(not installed("jax-cuda12-pjrt"), reason="no jax-cuda12-pjrt")

@@ -141,6 +141,8 @@ def test_links_of_a_torus():
     assert torus(cube) == [4, 4, 4]
     assert bandwidth(v5p, cube, torus(cube)) == 6 * v5p.link  # three rings of two directions
     assert bandwidth(v5p, cube[:4], torus(cube)) == 2 * v5p.link
+    half = tpus(2, 4, 4)  # v5p connects no ends unless all three sizes are multiples of 4
+    assert bandwidth(v5p, half, torus(half)) == 3 * v5p.link
     square = tpus(4, 4, 1)  # v5e connects the ends of 16
     assert bandwidth(v5e, square, torus(square)) == 2 * v5e.link
     pod = tpus(16, 16, 1)

@@ -114,7 +114,7 @@ def test_a_perplexity_past_the_largest_float_is_infinite(nats, perplexity):
 
 
 def test_a_split_without_a_trained_token_is_refused():
-    with pytest.raises(ConfigError, match=r"config\.evals\.split: none of its tokens"):
+    with pytest.raises(ConfigError, match=r"config\.evals\.split: every token"):
         summarise(0, 0, 12, "eval")
 
 
