@@ -42,5 +42,7 @@ class Execution:
     @property
     def uses_cpu_kernels(self) -> bool:
         """Whether the forms of `maxlm.kernels.cpu` are used. They merge rows with length, which
-        would move data between devices where both are split."""
-        return self.platform == "cpu" and min(self.parts("batch"), self.parts("length")) == 1
+        would move data between devices where both are split. In `shard_map` they write no
+        transposes to memory (`materialize`), and XLA:CPU cannot run their bfloat16 dots."""
+        return (self.platform == "cpu" and not jax.sharding.get_abstract_mesh().manual_axes
+                and min(self.parts("batch"), self.parts("length")) == 1)

@@ -7,6 +7,7 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
 from maxlm.analysis import hlo
+from maxlm.analysis.collectives import collectives
 from maxlm.config.trainer import ParallelConfig
 from maxlm.kernels import cross_entropy as kernel
 from maxlm.parallel.execution import Execution
@@ -93,23 +94,25 @@ def test_memory_does_not_grow_with_tokens_times_vocabulary(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_gradient_of_the_head_is_added_once(form):
-    """On four devices, with four chunks of tokens: the one reduce-scatter is outside the loop, and
-    the values are those of one device."""
-    mesh = make_mesh(ParallelConfig(data=1, fsdp=4), jax.devices()[:4])
-    rows, width = PartitionSpec("fsdp"), PartitionSpec(None, "fsdp")
-    shards = [NamedSharding(mesh, spec) for spec in (rows, width, rows, rows)]
-    arrays = [np.tile(HIDDEN[:1], (4, 1, 1)), HEAD, np.tile(TARGETS[:1], (4, 1)),
+@pytest.mark.parametrize(("dtype", "tolerance"), [(jnp.float32, 1e-5), (jnp.bfloat16, 0.05)])
+@pytest.mark.parametrize("tensor", [1, 2])
+def test_the_gradient_of_the_head_is_added_once(tensor, dtype, tolerance, form):
+    """On four devices, with four chunks of tokens: the reduce-scatter is outside the loop, where
+    nothing is exchanged but over `tensor`, and the values are those of one device."""
+    mesh = make_mesh(ParallelConfig(data=1, fsdp=4 // tensor, tensor=tensor), jax.devices()[:4])
+    rows, head = PartitionSpec("fsdp"), PartitionSpec("tensor", "fsdp")
+    shards = [NamedSharding(mesh, spec) for spec in (rows, head, rows, rows)]
+    arrays = [np.tile(HIDDEN[:1], (4, 1, 1)).astype(dtype), HEAD, np.tile(TARGETS[:1], (4, 1)),
               np.tile(WEIGHTS[:1], (4, 1))]
-    gradient = jax.grad(lambda *x: cross_entropy(*x, 5, form)[0], argnums=(0, 1))
+    gradient = jax.grad(lambda *x: cross_entropy(*x, 5 * tensor, form)[0], argnums=(0, 1))
     with jax.set_mesh(mesh):
         compiled = jax.jit(gradient, in_shardings=shards, out_shardings=tuple(shards[:2])).lower(
             *arrays).compile()
         found = compiled(*jax.device_put(arrays, shards))
-    runs = hlo.parse(compiled.as_text()).runs
-    scatters = [run.times for run in runs if run.instruction.opcode == "reduce-scatter"]
-    assert scatters == [1]
-    assert not [run for run in runs if run.times == 4 and run.instruction.opcode in (
-        "all-reduce", "all-gather", "reduce-scatter", "all-to-all")]
+    sent = collectives(hlo.parse(compiled.as_text() or "").runs, mesh.shape)
+    assert [(each.times, each.axes) for each in sent if each.kind == "reduce-scatter"] == [
+        (1, "fsdp")]
+    assert {each.axes for each in sent if each.times == 4} <= {"tensor"}
     for ours, expected in zip(found, jax.jit(gradient)(*arrays), strict=True):
-        np.testing.assert_allclose(ours, expected, atol=1e-5)
+        np.testing.assert_allclose(ours.astype(np.float32), expected.astype(np.float32),
+                                   atol=tolerance)
