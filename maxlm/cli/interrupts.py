@@ -6,6 +6,7 @@ example inside a library that then waits forever.
 """
 
 import atexit
+import itertools
 import multiprocessing
 import os
 import signal
@@ -17,8 +18,10 @@ STATUS = 130
 """Exit status after Ctrl-C, as in shells: 128 + SIGINT."""
 TRY_AGAIN = os.EX_TEMPFAIL
 """Exit status 75, after SIGTERM: stopped from outside, nothing is wrong, start it again."""
-_reported = threading.Event()
-_pressed = threading.Event()
+# Signal handlers interrupt each other anywhere. So they use no lock, of which `threading.Event` has
+# one: the second handler would wait for the first one forever.
+_reports = itertools.count()
+_pressed = False
 _status = STATUS
 _line = b"interrupted\n"
 
@@ -27,7 +30,7 @@ def pressed() -> bool:
     """Whether Ctrl-C was pressed or SIGTERM came since `clean_up_first`. An exception that comes
     out of a command may wrap KeyboardInterrupt: Beam's runners do so when user code is
     interrupted."""
-    return _pressed.is_set()
+    return _pressed
 
 
 def end_at_once() -> None:
@@ -44,9 +47,9 @@ def clean_up_first(advice: str = "") -> None:
     Args:
       advice: what the user can do after the interruption, printed with it.
     """
-    global _line
+    global _line, _pressed
     _line = f"interrupted{advice and ': '}{advice}\n".encode()
-    _pressed.clear()
+    _pressed = False
     _replace(_raise)
 
 
@@ -88,9 +91,9 @@ def _replace(handler: Any) -> None:
 
 
 def _raise(number: int, _: object) -> None:
-    global _status
+    global _status, _pressed
     _status = STATUS if number == signal.SIGINT else TRY_AGAIN
-    _pressed.set()
+    _pressed = True
     _replace(_end)
     raise KeyboardInterrupt
 
@@ -102,6 +105,5 @@ def _end(number: int, _: object) -> None:
 
 
 def _report() -> None:
-    if not _reported.is_set():
-        _reported.set()
+    if next(_reports) == 0:
         os.write(2, _line)  # the interrupted code may hold the lock of sys.stderr
